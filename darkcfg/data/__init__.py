@@ -1,0 +1,1 @@
+"""Images and labels: finding, reading and augmenting them."""

@@ -1,0 +1,126 @@
+"""What happens during a run, as frozen data: the loop yields these, the sinks in `report` show or store them.
+
+Everything here is plain Python numbers and strings, so a sink never waits for a device and never imports torch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Something decided automatically or by the user, with the reason that is printed."""
+
+    name: str
+    value: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class RunStarted:
+    """Training is about to take its first step."""
+
+    folder: str
+    cfg: str
+    data: str
+    classes: int
+    train_images: int
+    test_images: int
+    epochs: float
+    batches: int
+    batch: int
+    subdivisions: int
+    first_batch: int
+    """Batches done before this process started: 0, or where a resumed run stopped."""
+    choices: tuple[Choice, ...]
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something that a person should read once."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where the run is; yielded a few times a second at most."""
+
+    batch: int
+    batches: int
+    epoch: float
+    seen: int
+    lr: float
+    train_loss: float
+    train_top1: float
+    images_per_s: float
+    seconds: float
+    seconds_left: float
+
+
+@dataclass(frozen=True)
+class EpochDone:
+    """One row of metrics.csv; accuracies are shares in [0, 1], losses are unsmoothed cross entropy on the test side.
+
+    `test_loss` and `test_top1` are None in an epoch that was not evaluated.
+    """
+
+    epoch: int
+    batch: int
+    seen: int
+    lr: float
+    train_loss: float
+    train_top1: float
+    test_loss: float | None
+    test_top1: float | None
+    images_per_s: float
+    seconds: float
+    is_best: bool = False
+
+
+@dataclass(frozen=True)
+class Saved:
+    """The run folder holds the state after `batch`."""
+
+    batch: int
+    path: str
+
+
+@dataclass(frozen=True)
+class Interrupted:
+    """The user asked to stop; the state is saved and `resume` is the command that goes on."""
+
+    batch: int
+    batches: int
+    resume: str
+
+
+@dataclass(frozen=True)
+class RunDone:
+    """Training reached its end; accuracies are those of the last epoch."""
+
+    folder: str
+    batches: int
+    seconds: float
+    test_top1: float
+    test_loss: float
+    best_top1: float
+    best_epoch: int
+    best_chosen_on: str
+
+
+Event = RunStarted | Note | Progress | EpochDone | Saved | Interrupted | RunDone
+
+
+class Sink(Protocol):
+    """Takes the events of a run, one after the other."""
+
+    def take(self, event: Event) -> None:
+        """Show or store one event."""
+        ...
+
+    def close(self) -> None:
+        """Release the terminal or the file; called once, also after an error."""
+        ...

@@ -1,0 +1,1 @@
+"""Text to a checked plan: nothing in this folder imports torch."""
