@@ -1,0 +1,66 @@
+"""What every section after `[net]` has: the keys that any layer accepts, and the questions the plan asks it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from darkcfg.language.schema import SectionSpec, key
+from darkcfg.language.shape import Geometry, Shape
+
+
+class Reference(NamedTuple):
+    """A layer named by a key: `value` as written, relative when negative."""
+
+    key: str
+    value: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerSpec(SectionSpec):
+    """A section that makes one output from one or more earlier ones."""
+
+    names: ClassVar[tuple[str, ...]]
+    """The canonical name, then the aliases."""
+    reads_flat: ClassVar[bool] = False
+    """Whether it takes a flat vector whose parts have no common height and width, as C's `[connected]` does."""
+    reads_previous: ClassVar[bool] = True
+    """Whether the layer before is its first source; `[route]` reads only what it names."""
+
+    learning_rate: float = key(1.0, "factor on [net] learning_rate for this layer", minimum=0)
+    train: str = key(
+        "all", "which parameters of the layer are trained", choices=("all", "bias", "none"), extension=True
+    )
+    train_bias_epochs: float = key(
+        0.0, "train the biases for this many epochs, then freeze them; 0 is all the run", minimum=0, extension=True
+    )
+    stopbackward: int = key(0, "freeze this layer's sources", minimum=0, pending=True)
+    onlyforward: bool = key(False, "only detection layers look at it", effect=False)
+    dontload: bool = key(False, "skip this layer when a .weights file is read", pending=True)
+    dontloadscales: bool = key(False, "the .weights file lacks this layer's batch norm", pending=True)
+    dontsave: bool = key(False, "leave the layer out of .weights files", pending=True, fork="pjreddie")
+    numload: int = key(0, "read only this many filters", minimum=0, pending=True, fork="pjreddie")
+    dont_update: bool = key(False, "do not train this layer", pending=True, fork="alexeyab")
+    burnin_update: int = key(0, "train during burn_in only", pending=True, fork="alexeyab")
+    train_only_bn: bool = key(False, "train batch norm only", pending=True, fork="alexeyab")
+    clip: float = key(0.0, "clamp weights to [-clip, clip] after each update", minimum=0, pending=True, fork="alexeyab")
+    truth: bool = key(False, "internal to C", effect=False, fork="pjreddie")
+    smooth: float = key(0.0, "read by C and not used by classifiers", effect=False, fork="pjreddie")
+
+    @property
+    def type(self) -> str:
+        """The canonical name."""
+        return self.names[0]
+
+    def references(self) -> Iterator[Reference]:
+        """The layers that keys name, in the order in which they are read."""
+        yield from ()
+
+    def geometry(self, sources: Sequence[Shape]) -> Geometry:
+        """Shape, parameters and FLOPs; raises GeometryError when the sources do not fit."""
+        raise NotImplementedError
+
+    def detail(self) -> str:
+        """The layer in a few words for the layer table, such as `3x3/2 64 bn leaky`."""
+        return ""

@@ -1,0 +1,137 @@
+"""[convolutional]: filters that slide over the image, batch normalisation, activation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from darkcfg.language.activations import KNOWN
+from darkcfg.language.schema import key
+from darkcfg.language.sections.base import LayerSpec
+from darkcfg.language.shape import Geometry, GeometryError, Shape, window_output
+
+LOGISTIC_SURPRISES = "darknet's default is logistic, which is rarely meant; write activation=leaky or linear"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Convolutional(LayerSpec):
+    """Cross-correlation with zero padding; with batch norm the bias is batch norm's."""
+
+    names: ClassVar = ("convolutional", "conv")
+
+    filters: int = key(1, "number of output channels", minimum=1)
+    size: int = key(1, "height and width of a filter", minimum=1)
+    stride: int = key(1, "step of the window", minimum=1)
+    stride_x: int | None = key(None, "horizontal step; stride when absent", minimum=1, fork="alexeyab")
+    stride_y: int | None = key(None, "vertical step; stride when absent", minimum=1, fork="alexeyab")
+    pad: bool = key(False, "pad each side by size/2; a flag, not an amount")
+    padding: int = key(0, "pad each side by this much; pad=1 overrides it", minimum=0)
+    groups: int = key(1, "split channels and filters into groups that do not see each other", minimum=1)
+    dilation: int = key(1, "distance between the pixels a filter reads", minimum=1, fork="alexeyab")
+    batch_normalize: bool = key(False, "normalise over batch, height and width before the activation")
+    activation: str = key("logistic", "applied last", choices=KNOWN, absent=LOGISTIC_SURPRISES)
+    init: str = key(
+        "kaiming_normal",
+        "initial weights by torch's names; kaiming_normal with gain sqrt 2 is pjreddie's",
+        choices=("kaiming_normal", "kaiming_uniform", "xavier_normal", "xavier_uniform", "dirac", "default", "zeros"),
+        extension=True,
+    )
+    whitening: bool = key(
+        False, "set the filters from the data's patches so that their outputs are uncorrelated", extension=True
+    )
+    bn_momentum: float = key(
+        0.01, "weight of the new value in the rolling statistics", minimum=0, maximum=1, extension=True
+    )
+    bn_eps: float = key(1e-5, "added to the variance", minimum=0, extension=True)
+    flipped: bool = key(False, "weights are stored transposed", pending=True)
+    binary: bool = key(False, "binary weights", pending=True)
+    xnor: bool = key(False, "binary weights and inputs", pending=True)
+    dot: float = key(0.0, "penalty on similar filters", pending=True, fork="pjreddie")
+    antialiasing: int = key(0, "blur before the stride", minimum=0, maximum=2, pending=True, fork="alexeyab")
+    share_index: int | None = key(None, "use the weights of another layer", pending=True, fork="alexeyab")
+    assisted_excitation: int = key(0, "detection only", pending=True, fork="alexeyab")
+    sway: bool = key(False, "deformable filters", pending=True, fork="alexeyab")
+    rotate: bool = key(False, "deformable filters", pending=True, fork="alexeyab")
+    stretch: bool = key(False, "deformable filters", pending=True, fork="alexeyab")
+    stretch_sway: bool = key(False, "deformable filters", pending=True, fork="alexeyab")
+    angle: float = key(15.0, "of deformable filters", effect=False, fork="alexeyab")
+    grad_centr: bool = key(False, "centre the gradient", pending=True, fork="alexeyab")
+    coordconv: bool = key(False, "read by C and not used", effect=False, fork="alexeyab")
+    cbn: bool = key(False, "statistics over several mini-batches", pending=True, fork="alexeyab")
+    bin_output: bool = key(False, "of binary networks", effect=False, fork="alexeyab")
+    reverse: float = key(0.0, "negate the gradient", pending=True, fork="alexeyab")
+    stream: int = key(-1, "CUDA stream of C", effect=False, fork="alexeyab")
+    wait_stream: int = key(-1, "CUDA stream of C", effect=False, fork="alexeyab")
+    quantized: bool = key(False, "of another fork", effect=False)
+
+    @property
+    def strides(self) -> tuple[int, int]:
+        """Vertical and horizontal step."""
+        return self.stride_y or self.stride, self.stride_x or self.stride
+
+    @property
+    def pads(self) -> int:
+        """Padding of each side before dilation."""
+        return self.size // 2 if self.pad else self.padding
+
+    @property
+    def used_dilation(self) -> int:
+        """C ignores dilation for 1x1 filters."""
+        return self.dilation if self.size > 1 else 1
+
+    def geometry(self, sources: Sequence[Shape]) -> Geometry:
+        """As `convolutional_out_height` in C: the formula for the output size leaves dilation out."""
+        (source,) = sources
+        if self.filters % self.groups or source.c % self.groups:
+            raise GeometryError(
+                f"groups={self.groups} does not divide {self.filters} filters and {source.c} input channels",
+                key="groups",
+                expected="a divisor of both",
+                received=str(self.groups),
+            )
+        heights, widths = (
+            window_output(length, self.size, stride, 2 * self.pads)
+            for length, stride in zip((source.h, source.w), self.strides, strict=True)
+        )
+        if min(source.h, source.w) + 2 * self.pads < self.size or min(heights, widths) < 1:
+            raise GeometryError(
+                f"a {self.size}x{self.size} filter does not fit on a map of {source.h}x{source.w}",
+                key="size",
+                expected=f"size at most {min(source.h, source.w) + 2 * self.pads}",
+                received=f"size {self.size}",
+                hint="write pad=1, a smaller size, or pool less before this layer",
+            )
+        self._check_dilation(source, heights, widths)
+        weights = self.filters * (source.c // self.groups) * self.size**2
+        biases = self.filters * (2 if self.batch_normalize else 1)
+        stored = weights + biases + (2 * self.filters if self.batch_normalize else 0)
+        output = Shape(self.filters, heights, widths)
+        return Geometry(output, weights + biases, stored, 2 * weights * heights * widths)
+
+    def _check_dilation(self, source: Shape, heights: int, widths: int) -> None:
+        """C's formula ignores dilation; where the true size differs, C reads beyond its buffers."""
+        reach = self.used_dilation * (self.size - 1) + 1
+        padding = 2 * self.pads * self.used_dilation
+        true = [
+            window_output(length, reach, stride, padding)
+            for length, stride in zip((source.h, source.w), self.strides, strict=True)
+        ]
+        if true != [heights, widths]:
+            raise GeometryError(
+                f"dilation={self.dilation} with size={self.size} and padding {self.pads} changes the size of the map",
+                key="dilation",
+                expected=f"a map of {heights}x{widths}, the size C allocates",
+                received=f"a map of {true[0]}x{true[1]}",
+                hint="use size=3 pad=1 with dilation",
+            )
+
+    def detail(self) -> str:
+        """`3x3/2 64 bn leaky`."""
+        vertical, horizontal = self.strides
+        step = "" if vertical == horizontal == 1 else f"/{vertical}" if vertical == horizontal else f"/{vertical}x{horizontal}"
+        groups = f"groups {self.groups}" if self.groups > 1 else ""
+        dilation = f"dilation {self.dilation}" if self.used_dilation > 1 else ""
+        bn = "bn" if self.batch_normalize else ""
+        words = [f"{self.size}x{self.size}{step}", str(self.filters), groups, dilation, bn, self.activation]
+        return " ".join(filter(None, words))

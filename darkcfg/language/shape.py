@@ -1,0 +1,52 @@
+"""Shapes of images and the arithmetic of windows that slide over them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Shape(NamedTuple):
+    """Channels, height and width of one image; a flat vector of n values is (n, 1, 1)."""
+
+    c: int
+    h: int
+    w: int
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return self.c * self.h * self.w
+
+    def __str__(self) -> str:
+        """`64x16x16`, in the order of the tensor."""
+        return f"{self.c}x{self.h}x{self.w}"
+
+
+class Geometry(NamedTuple):
+    """What a section makes of its inputs: the shape, and what it costs."""
+
+    output: Shape
+    params: int = 0
+    """Learnable numbers: weights, biases, batch norm's scale and bias; not its rolling statistics."""
+    stored: int = 0
+    """Numbers in a `.weights` file: the learnable ones and the rolling statistics."""
+    flops: int = 0
+    """Two for each multiply-add, of one image, forward."""
+    note: str = ""
+    """What a reader of the layer table would not guess: channels left out, pixels skipped."""
+    ragged: bool = False
+    """The sources differ in size, so the output is a flat vector as in C."""
+
+
+class GeometryError(Exception):
+    """A section cannot work on its inputs; `key` is the one to point at."""
+
+    def __init__(self, message: str, *, key: str = "", expected: str = "", received: str = "", hint: str = "") -> None:
+        super().__init__(message)
+        self.message, self.key = message, key
+        self.expected, self.received, self.hint = expected or None, received or None, hint or None
+
+
+def window_output(size: int, window: int, stride: int, padding: int) -> int:
+    """(size + padding - window) / stride + 1 with the padding of both sides together; C truncates towards zero."""
+    return int((size + padding - window) / stride) + 1
