@@ -1,0 +1,101 @@
+"""What a network scores on a set of images: every image once, in evaluation mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from darkcfg.data.augmentation import scale, to_device
+from darkcfg.data.dataset import Split
+from darkcfg.engine.metrics import Evaluation
+from darkcfg.network.assembly import Network
+
+_VALUES_AT_ONCE = 2**29
+"""Activation values of a batch of evaluation: 2 GiB in fp32 if none were freed."""
+
+_SHIFT = 1
+"""Pixels of the shifted views of tta=flip_translate."""
+
+
+class TestSet:
+    """Images and labels on the device, ready to be evaluated again and again."""
+
+    __test__ = False  # pytest takes the name for a test class
+
+    def __init__(self, split: Split, classes: tuple[str, ...], device: torch.device) -> None:
+        self.images = to_device(torch.from_numpy(split.images), device)
+        self.labels = torch.from_numpy(split.labels).to(device)
+        self.classes = classes
+
+    def __len__(self) -> int:
+        """The number of images."""
+        return len(self.labels)
+
+
+@torch.no_grad()
+def evaluate(
+    net: Network, test: TestSet, context: AbstractContextManager[object], view: Callable[[Network, Tensor], Tensor] | None = None
+) -> Evaluation:
+    """Evaluate every image of `test` under `context` (a precision); waits for the device once, at the end.
+
+    The size of the batches depends on the network and the device's kind alone, so a repeated evaluation repeats every
+    sum in the same order.
+    """
+    was_training = net.training
+    net.eval()
+    classes = len(test.classes)
+    k = min(5, classes)
+    confusion = torch.zeros(classes * classes, dtype=torch.int64, device=test.labels.device)
+    sums = torch.zeros(2, dtype=torch.float64, device=test.labels.device)
+    with context:
+        for start in range(0, len(test), batch_size(net, test)):
+            end = start + batch_size(net, test)
+            labels = test.labels[start:end]
+            scores = (view or Network.log_probabilities)(net, scale(test.images[start:end])).float()
+            ranked = scores.topk(k, dim=1).indices
+            sums[0] += functional.nll_loss(scores, labels, reduction="sum")
+            sums[1] += (ranked == labels.unsqueeze(1)).sum()
+            confusion += torch.bincount(labels * classes + ranked[:, 0], minlength=classes * classes)
+    net.train(was_training)
+    return _result(confusion, sums, test.classes, k)
+
+
+def batch_size(net: Network, test: TestSet) -> int:
+    """Images evaluated together: few on a CPU, where caches are small; as many as memory easily holds on a GPU."""
+    most = 2500 if test.labels.is_cuda else 250
+    return max(1, min(most, _VALUES_AT_ONCE // max(1, net.plan.activation_values)))
+
+
+def mirrored(net: Network, x: Tensor) -> Tensor:
+    """tta=flip: the mean of the scores of an image and its mirror image, as log probabilities."""
+    return functional.log_softmax(_both(net, x), dim=1)
+
+
+def mirrored_and_shifted(net: Network, x: Tensor) -> Tensor:
+    """tta=flip_translate: half the weight on the image, a quarter on each of two views shifted along the diagonal."""
+    padded = functional.pad(x, [_SHIFT] * 4, mode="reflect")
+    height, width = x.shape[2:]
+    up = padded[:, :, :height, :width]
+    down = padded[:, :, 2 * _SHIFT :, 2 * _SHIFT :][:, :, :height, :width]
+    shifted = (_both(net, up) + _both(net, down)) / 2
+    return functional.log_softmax((_both(net, x) + shifted) / 2, dim=1)
+
+
+VIEWS: dict[str, Callable[[Network, Tensor], Tensor]] = {"flip": mirrored, "flip_translate": mirrored_and_shifted}
+
+
+def _both(net: Network, x: Tensor) -> Tensor:
+    return (net.log_probabilities(x) + net.log_probabilities(x.flip(3))) / 2
+
+
+def _result(confusion: Tensor, sums: Tensor, classes: tuple[str, ...], k: int) -> Evaluation:
+    matrix = confusion.view(len(classes), len(classes)).tolist()
+    n = sum(map(sum, matrix))
+    loss, among_k = sums.tolist()
+    right = sum(matrix[i][i] for i in range(len(classes)))
+    top5 = among_k / n if len(classes) >= 3 else None
+    return Evaluation(n, right / n, top5, k, loss / n, tuple(map(tuple, matrix)), classes)

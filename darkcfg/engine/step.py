@@ -1,0 +1,212 @@
+"""One update, from image numbers to new weights, as device work only.
+
+Everything that differs between two steps (which images, how they are changed, the learning rate, the counters) lives in
+device tensors, so a step can be captured once as a CUDA graph and replayed; the host only uploads the draws ahead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from darkcfg.data.augmentation import augment, pad, scale, to_device
+from darkcfg.data.dataset import Split
+from darkcfg.data.stream import COLUMNS, Stream
+from darkcfg.engine.averaging import Average
+from darkcfg.engine.optimizers import Update
+from darkcfg.engine.runtime import Runtime
+from darkcfg.network.assembly import Network
+
+_WARM_UP_STEPS = 3
+_SMALLEST_CHUNK = 64
+"""Steps whose draws are uploaded together at least, so that an upload never overtakes the one before."""
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Sums over the images since the last `Step.take_totals`."""
+
+    images: int
+    loss: float
+    correct: int
+    finite_batches: int
+    """Updates since the start of the process before the first whose loss was not finite."""
+
+    @property
+    def mean_loss(self) -> float:
+        """Mean loss an image, as darkcfg prints it."""
+        return self.loss / max(1, self.images)
+
+    @property
+    def top1(self) -> float:
+        """Share of training images, as augmented, whose class came first."""
+        return self.correct / max(1, self.images)
+
+
+class Step:
+    """The training step of one network on one set of images."""
+
+    def __init__(
+        self,
+        net: Network,
+        split: Split,
+        stream: Stream,
+        rates: Sequence[float],
+        runtime: Runtime,
+        average: Average | None = None,
+        first_batch: int = 0,
+    ) -> None:
+        self.net, self.stream, self.runtime, self.average = net, stream, runtime, average
+        self.first_batch = first_batch
+        device, recipe = runtime.device, net.plan.net
+        self.batch, self.mini_batch = recipe.batch, recipe.batch // recipe.subdivisions
+        self.subdivisions = recipe.subdivisions
+        self.update = Update(net, len(split) / recipe.batch)
+        images = to_device(torch.from_numpy(split.images), device)
+        self.fill = images.float().mean((0, 1, 2)).div_(255)
+        self.images = pad(images, stream.recipe)
+        self.labels = torch.from_numpy(split.labels).to(device)
+        self.truths = _smoothed(net.plan.outputs, recipe.label_smooth_eps).to(device)
+        self.rates = torch.tensor([0.0, *rates], device=device)
+        self.batches_done = torch.full((), first_batch, device=device)
+        self.loss_sum = torch.zeros((), dtype=torch.float64, device=device)
+        self.correct = torch.zeros((), dtype=torch.int64, device=device)
+        self.alive = torch.ones((), dtype=torch.int64, device=device)
+        self.finite_batches = torch.zeros((), dtype=torch.int64, device=device)
+        self._chunk = max(_SMALLEST_CHUNK, -(-len(split) // self.batch))
+        self._draws = torch.zeros(self._chunk * self.batch, len(COLUMNS), dtype=torch.int32, device=device)
+        self._row = torch.arange(self.mini_batch, device=device)
+        self._staging = [torch.zeros_like(self._draws, device="cpu", pin_memory=device.type == "cuda") for _ in range(2)]
+        self._uploaded, self._host_batch = first_batch, first_batch
+        self._taken = first_batch
+        self._replay: Callable[[], None] | None = None
+
+    def run(self) -> None:
+        """Do one update; returns before the device has finished it."""
+        if self._host_batch >= self._uploaded:
+            self._upload()
+        if self.runtime.graph and self._replay is None:
+            self._replay = self._capture()
+        (self._replay or self._body)()
+        self._host_batch += 1
+
+    def take_totals(self) -> Totals:
+        """Sums since the last call; waits for the device, then starts the sums anew."""
+        totals = self.look_at_totals()
+        self._taken = self._host_batch
+        self.loss_sum.zero_()
+        self.correct.zero_()
+        return totals
+
+    @property
+    def batches_since_taken(self) -> int:
+        """Updates whose sums `take_totals` would return."""
+        return self._host_batch - self._taken
+
+    def look_at_totals(self) -> Totals:
+        """Sums since the last `take_totals`; waits for the device."""
+        sums = torch.stack([self.loss_sum, self.correct.double(), self.finite_batches.double()]).tolist()
+        return Totals(self.batches_since_taken * self.batch, sums[0], int(sums[1]), int(sums[2]))
+
+    def restore_sums(self, loss: float, correct: int, batches: int) -> None:
+        """Continue the sums of an epoch that an earlier process began `batches` updates ago."""
+        self.loss_sum.fill_(loss)
+        self.correct.fill_(correct)
+        self._taken = self._host_batch - batches
+
+    @property
+    def state(self) -> list[Tensor]:
+        """Every tensor that an update changes, in a fixed order; the optimizer's part exists after the first update."""
+        averaged = self.average.state if self.average else []
+        return [*self.net.state_dict(keep_vars=True).values(), self.net.clock, *averaged, *self.update.state()]
+
+    def begin_optimizer(self) -> None:
+        """Make the optimizer create its state, filled with zeros, without a trace in the network."""
+        kept = [tensor.detach().clone() for tensor in self.state]
+        for parameter in self.net.parameters():
+            parameter.grad = torch.zeros_like(parameter) if parameter.requires_grad else None
+        self.update.apply(torch.zeros_like(self.rates[0]), self.batches_done)
+        self.update.forget_gradients()
+        self._put_back(kept)
+
+    @torch.no_grad()
+    def _put_back(self, kept: list[Tensor]) -> None:
+        """Restore the state to `kept`; what the optimizer made since then becomes zero, as before its first update."""
+        state = self.state
+        for tensor, before in zip(state, kept, strict=False):
+            tensor.copy_(before)
+        for tensor in state[len(kept) :]:
+            tensor.zero_()
+
+    def _upload(self) -> None:
+        """Draw the next chunk on the host and send it; the two staging buffers take turns."""
+        rows = torch.from_numpy(self.stream.rows(self._host_batch * self.batch, len(self._draws)))
+        staging = self._staging[0]
+        self._staging.reverse()
+        staging.copy_(rows)
+        self._draws.copy_(staging, non_blocking=True)
+        torch.arange(self.mini_batch, out=self._row)
+        self._uploaded = self._host_batch + self._chunk
+
+    def _body(self) -> None:
+        self.batches_done.add_(1)
+        rate = self.rates.index_select(0, self.batches_done.view(1)).view(())
+        self.update.forget_gradients()
+        for _ in range(self.subdivisions):
+            self._part()
+            self._row.add_(self.mini_batch)
+        self.finite_batches.add_(self.alive)
+        self.update.apply(rate, self.batches_done)
+        if self.average:
+            self.average.follow(self.batches_done)
+
+    def _part(self) -> None:
+        """Forward and backward of one mini-batch; gradients of a batch add up, divided by its images."""
+        draws = self._draws.index_select(0, self._row)
+        x = augment(self.images, draws, (self.stream.height, self.stream.width), self.stream.recipe, self.fill)
+        labels = self.labels.index_select(0, draws[:, 0])
+        truth = self.truths.index_select(0, labels)
+        with self.runtime.autocast():
+            costs = self.net.costs(x, truth)
+        (costs.objective / self.batch).backward()
+        self.loss_sum.add_(costs.loss.detach())
+        self.correct.add_((costs.scores.argmax(1) == labels).sum())
+        self.alive.mul_(torch.isfinite(costs.loss.detach()))
+
+    def _capture(self) -> Callable[[], None]:
+        """Record the step as a CUDA graph; the steps that warm up leave no trace."""
+        counters = [self.batches_done, self.loss_sum, self.correct, self.alive, self.finite_batches, self._row]
+        self.begin_optimizer()
+        kept = [tensor.detach().clone() for tensor in [*counters, *self.state]]
+        random = torch.cuda.get_rng_state(self.runtime.device)
+        stream = torch.cuda.Stream(self.runtime.device)
+        stream.wait_stream(torch.cuda.current_stream(self.runtime.device))
+        with torch.cuda.stream(stream):
+            for _ in range(_WARM_UP_STEPS):
+                self._row.copy_(kept[len(counters) - 1])
+                self._body()
+            with torch.no_grad():
+                for tensor, before in zip([*counters, *self.state], kept, strict=True):
+                    tensor.copy_(before)
+        torch.cuda.current_stream(self.runtime.device).wait_stream(stream)
+        torch.cuda.set_rng_state(random, self.runtime.device)
+        self.update.forget_gradients()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
+            self._body()
+        return graph.replay
+
+
+def whitening_images(split: Split, count: int = 5000) -> Tensor:
+    """The first training images as (N, C, H, W) float32 in [0, 1], for layers that are set from the data."""
+    return scale(torch.from_numpy(split.images[:count]).permute(0, 2, 3, 1))
+
+
+def _smoothed(classes: int, eps: float) -> Tensor:
+    """Row k is the truth of class k: 1 - eps there, eps / (classes - 1) elsewhere (AlexeyAB's rule)."""
+    if not eps:
+        return torch.eye(classes)
+    return torch.full((classes, classes), eps / (classes - 1)).fill_diagonal_(1 - eps)

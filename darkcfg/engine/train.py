@@ -1,0 +1,237 @@
+"""The training loop: yields events, never prints, and keeps the run folder in step."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+
+from darkcfg.data.dataset import Dataset, Split
+from darkcfg.data.stream import Recipe, Stream
+from darkcfg.engine.averaging import Average
+from darkcfg.engine.best import Best
+from darkcfg.engine.checkpoint import Position, load_state, restore_random, restore_tensors, save_state
+from darkcfg.engine.evaluate import VIEWS, TestSet, evaluate
+from darkcfg.engine.events import EpochDone, Event, Interrupted, Progress, RunDone, RunStarted, Saved
+from darkcfg.engine.folder import RunFolder
+from darkcfg.engine.metrics import Evaluation
+from darkcfg.engine.pacer import Pacer
+from darkcfg.engine.runtime import Runtime, repeatable
+from darkcfg.engine.step import Step, Totals
+from darkcfg.language.errors import DivergenceError
+from darkcfg.language.files import write_json_atomically
+from darkcfg.language.schedule import learning_rate, warmup_batches
+from darkcfg.network.assembly import Network
+
+_PROGRESS_SECONDS = 0.25
+_SAVE_SECONDS = 60.0
+_MOST_EVALUATIONS = 100
+
+
+@dataclass(frozen=True)
+class Job:
+    """Everything a run needs, resolved."""
+
+    net: Network
+    data: Dataset
+    validation: Split | None
+    """Training images held out by `--val`; evaluated instead of the test set during the run."""
+    runtime: Runtime
+    recipe: Recipe
+    batches: int
+    seed: int
+    folder: RunFolder
+    resume_command: str
+    should_stop: Callable[[], bool] = field(default=lambda: False)
+
+
+class Training:
+    """One run, from its first step or from where it was stopped."""
+
+    def __init__(self, job: Job) -> None:
+        self.job, self.net, self.plan = job, job.net, job.net.plan
+        recipe = self.plan.net
+        self.images = len(job.data.train)
+        warmup = warmup_batches(recipe, self.images)
+        self.rates = [learning_rate(recipe, k, job.batches, warmup) for k in range(1, job.batches + 1)]
+        self.net.to(job.runtime.device)
+        self.average = Average(self.net, recipe.ema_decay) if recipe.ema_decay else None
+        self.tested = self.average.net if self.average else self.net
+        classes, device = job.data.classes, job.runtime.device
+        self.test = TestSet(job.data.test, classes, device)
+        self.judge = TestSet(job.validation, classes, device) if job.validation else self.test
+        self.pacer = Pacer(device)
+        self.batch = self.rows = 0
+        self.seconds_before, self.began = 0.0, time.perf_counter()
+        self.epoch_began = self.began
+        self.best = Best()
+        self.last: Evaluation | None = None
+
+    def events(self, *, resume: bool = False) -> Iterator[Event]:
+        """Train to the end, or to where `should_stop` says so."""
+        position = self._begin(resume=resume)
+        yield self._started()
+        self.began = self.epoch_began = shown = saved = time.perf_counter()
+        shown_batch = self.batch
+        self.net.train()
+        while self.batch < self.job.batches:
+            self.step.run()
+            self.pacer.pace()
+            self.batch += 1
+            now = time.perf_counter()
+            if self._epochs(self.batch) > self._epochs(self.batch - 1) or self.batch == self.job.batches:
+                yield self._end_epoch()
+                shown, shown_batch = time.perf_counter(), self.batch
+            elif now - shown > _PROGRESS_SECONDS:
+                yield self._progress(self.batch - shown_batch, now - shown)
+                shown, shown_batch = time.perf_counter(), self.batch
+            if self.batch < self.job.batches and self.job.should_stop():
+                yield self._save()
+                yield Interrupted(self.batch, self.job.batches, self.job.resume_command)
+                return
+            if shown - saved > _SAVE_SECONDS:
+                yield self._save()
+                saved = time.perf_counter()
+        yield self._save()
+        yield self._finish()
+
+    def _begin(self, *, resume: bool) -> Position | None:
+        position, tensors, random = (None, [], {})
+        if resume:
+            position, tensors, random = load_state(self.job.folder / "state.pt", self.plan.document.text)
+            self.batch, self.rows, self.seconds_before = position.batch, position.rows, position.seconds
+            self.best = Best(position.best_top1, position.best_epoch)
+        shape = self.plan.net.image
+        stream = Stream(self.images, shape.h, shape.w, self.job.recipe, self.job.seed)
+        self.step = Step(self.net, self.job.data.train, stream, self.rates, self.job.runtime, self.average, self.batch)
+        if position:
+            self.step.begin_optimizer()
+            restore_tensors(self.job.folder / "state.pt", self.step.state, tensors)
+            restore_random(random)
+            self.step.restore_sums(position.epoch_loss, position.epoch_correct, position.epoch_batches)
+        return position
+
+    def _started(self) -> RunStarted:
+        job, recipe = self.job, self.plan.net
+        return RunStarted(
+            str(job.folder.path), self.plan.document.file, job.data.name, len(job.data.classes), self.images,
+            len(self.judge), job.batches * recipe.batch / self.images, job.batches, recipe.batch, recipe.subdivisions,
+            self.batch, job.runtime.choices,
+        )  # fmt: skip
+
+    def _epochs(self, batch: int) -> int:
+        """Whole epochs after `batch` updates."""
+        return batch * self.plan.net.batch // self.images
+
+    def _progress(self, batches: int, seconds: float) -> Progress:
+        totals = self.step.look_at_totals()
+        self._check_finite(totals)
+        images_per_s = batches * self.plan.net.batch / seconds
+        left = (self.job.batches - self.batch) * self.plan.net.batch / max(images_per_s, 1e-9)
+        return Progress(
+            self.batch, self.job.batches, self.batch * self.plan.net.batch / self.images, self._seen(),
+            self.rates[self.batch - 1], totals.mean_loss, totals.top1, images_per_s, self._seconds(), left,
+        )  # fmt: skip
+
+    def _end_epoch(self) -> EpochDone:
+        totals = self.step.take_totals()
+        self._check_finite(totals)
+        images_per_s = self._images_per_s(totals.images)
+        is_last = self.batch == self.job.batches
+        # The run's last evaluation is the one that is reported, in fp32; those on the way may be in the run's precision.
+        context: AbstractContextManager[object] = repeatable() if is_last else self.job.runtime.autocast()
+        scored = evaluate(self.tested, self.judge, context) if is_last or self._is_due() else None
+        epoch, self.rows = self.rows + 1, self.rows + 1
+        is_best = scored is not None and self.best.offer(self.tested, scored, epoch)
+        self.last = scored or self.last
+        self.epoch_began = time.perf_counter()
+        return EpochDone(
+            epoch, self.batch, self._seen(), self.rates[self.batch - 1], totals.mean_loss, totals.top1,
+            scored.loss if scored else None, scored.top1 if scored else None,
+            images_per_s, self._seconds(), is_best,
+        )  # fmt: skip
+
+    def _is_due(self) -> bool:
+        """Every epoch of a short run; of a long one, often enough for a chart."""
+        epochs = max(1, self._epochs(self.job.batches))
+        return (self.rows + 1) % -(-epochs // _MOST_EVALUATIONS) == 0
+
+    def _check_finite(self, totals: Totals) -> None:
+        done = self.batch - self.step.first_batch
+        if totals.finite_batches == done:
+            return
+        batch = self.step.first_batch + totals.finite_batches + 1
+        raise DivergenceError(
+            "the loss is no longer finite",
+            where=f"batch {batch} of {self.job.batches}, epoch {batch * self.plan.net.batch / self.images:.2f}",
+            expected="a finite number",
+            received=f"NaN or infinity, at learning rate {self.rates[batch - 1]:.4g}",
+            help="lower learning_rate (a tenth is a good first try), lengthen the warm-up (burn_in or warmup_epochs), "
+            "and add batch_normalize=1 where it is missing; state.pt holds the last good state, if one was saved",
+        )
+
+    def _save(self) -> Saved:
+        """Weights first, state.pt last: the state is the truth, and everything it names is there before it."""
+        folder, seen = self.job.folder, self._seen()
+        totals = self.step.look_at_totals()
+        self._check_finite(totals)
+        nets = {"last.safetensors": self.tested, "last.weights": self.tested, "best.safetensors": self.best.unsaved}
+        for name, net in nets.items():
+            if net is not None:
+                net.save_weights(folder / name, seen=seen, classes=self.job.data.classes)
+        self.best.unsaved = None
+        position = Position(
+            self.batch, self.rows, self._seconds(), self.step.batches_since_taken, totals.loss, totals.correct,
+            self.best.top1, self.best.epoch,
+        )  # fmt: skip
+        save_state(folder / "state.pt", position, self.step.state, self.plan.document.text)
+        return Saved(self.batch, str(folder / "state.pt"))
+
+    def _finish(self) -> RunDone:
+        on_test = self._evaluate_test()
+        views = self._views()
+        chosen_on = "the validation images" if self.job.validation else "the test set"
+        result = {
+            "test": summary(on_test),
+            "validation": summary(self.last) if self.job.validation and self.last else None,
+            "tta": views,
+            "best": {"top1": self.best.top1, "epoch": self.best.epoch, "chosen_on": chosen_on},
+            "epochs": self.batch * self.plan.net.batch / self.images,
+            "batches": self.batch,
+            "seconds": self._seconds(),
+            "images_per_s": self._seen() / self._seconds(),
+        }
+        write_json_atomically(self.job.folder / "result.json", result)
+        self.final = on_test
+        return RunDone(
+            str(self.job.folder.path), self.batch, self._seconds(), on_test.top1, on_test.loss,
+            self.best.top1, self.best.epoch, chosen_on,
+        )  # fmt: skip
+
+    def _evaluate_test(self) -> Evaluation:
+        if self.job.validation is None and self.last is not None:
+            return self.last
+        return evaluate(self.tested, self.test, repeatable())
+
+    def _views(self) -> dict[str, object] | None:
+        """The test set averaged over views, where [net] tta asks for it; reported beside the figure without."""
+        name = self.plan.net.tta
+        if name == "none":
+            return None
+        return {"views": name, **summary(evaluate(self.tested, self.test, repeatable(), VIEWS[name]))}
+
+    def _seen(self) -> int:
+        return self.batch * self.plan.net.batch + self.net.seen
+
+    def _seconds(self) -> float:
+        return self.seconds_before + time.perf_counter() - self.began
+
+    def _images_per_s(self, images: int) -> float:
+        """Of the epoch that just ended, evaluation left out."""
+        return images / max(1e-9, time.perf_counter() - self.epoch_began)
+
+
+def summary(evaluation: Evaluation) -> dict[str, object]:
+    """An evaluation in a few numbers, for result.json."""
+    return {"n": evaluation.n, "top1": evaluation.top1, "top5": evaluation.top5, "loss": evaluation.loss}

@@ -1,0 +1,73 @@
+"""Numbers as a person reads them."""
+
+from __future__ import annotations
+
+import math
+
+ABSENT = "-"
+"""What stands where a number is not there."""
+
+
+def percent(share: float | None) -> str:
+    """`92.13 %` of a share in [0, 1]; a dash for None."""
+    return ABSENT if share is None else f"{100 * share:.2f} %"
+
+
+def loss_text(loss: float | None) -> str:
+    """`0.4120`; large losses lose decimals instead of growing wider; a dash for None."""
+    if loss is None:
+        return ABSENT
+    return f"{loss:.4f}" if not abs(loss) >= 100 else f"{loss:.4g}"
+
+
+def lr_text(lr: float) -> str:
+    """Four significant digits, so that the tiny rates of a burn-in still say something."""
+    return f"{lr:.4g}"
+
+
+def duration(seconds: float) -> str:
+    """`8.2 s`, `1 min 23 s`, `2 h 05 min`, `3 d 04 h`; a question mark for what is not finite."""
+    if not math.isfinite(seconds):
+        return "?"
+    if seconds < 59.95:
+        return f"{max(0.0, seconds):.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02} min" if hours < 24 else f"{hours // 24} d {hours % 24:02} h"
+
+
+def rate(images_per_s: float) -> str:
+    """`21,345 images/s`; below ten, with a decimal."""
+    return f"{images_per_s:,.{int(images_per_s < 9.95)}f} images/s"
+
+
+def times(number: int, digits: int = 0) -> str:
+    """`1 time`, `61 times`; the number right-aligned to `digits`."""
+    return f"{number:>{digits},} time{'s' * (number != 1)}"
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 batch`, `2 batches`, `10 classes`, `3 epochs`."""
+    ending = "" if number == 1 else "es" if noun.endswith(("s", "ch")) else "s"
+    return f"{number:,} {noun}{ending}"
+
+
+def in_thousands(number: float) -> str:
+    """`81.6 M`: three significant digits with k, M, G or T; whole below a thousand."""
+    return _scaled(number, 1000, ("", "k", "M", "G", "T", "P"))
+
+
+def in_bytes(number: float) -> str:
+    """`1.04 MiB`: three significant digits with KiB, MiB, GiB or TiB."""
+    return _scaled(number, 1024, ("B", "KiB", "MiB", "GiB", "TiB", "PiB"))
+
+
+def _scaled(number: float, base: int, units: tuple[str, ...]) -> str:
+    power = 0
+    # 999.5 would print as 1000 with three digits; it belongs to the next unit.
+    while abs(number) >= 999.5 and power < len(units) - 1:
+        number, power = number / base, power + 1
+    decimals = 0 if power == 0 else 2 if abs(number) < 9.995 else 1 if abs(number) < 99.95 else 0
+    return f"{number:,.{decimals}f} {units[power]}".rstrip()
