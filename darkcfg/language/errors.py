@@ -14,11 +14,18 @@
 from __future__ import annotations
 
 import difflib
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 Severity = Literal["error", "warning"]
+
+_LINE_WIDTH = 120
+"""A quoted line that is longer is cut around the place it is quoted for."""
+
+_MOST_PRINTED = 100
+"""Findings of one file that are printed; a file with more is rarely a cfg."""
 
 
 class DarkcfgError(Exception):
@@ -53,7 +60,8 @@ class DarkcfgError(Exception):
     def __str__(self) -> str:
         """The message as printed after `error: `, one fact a line."""
         facts = (("where", self.where), ("expected", self.expected), ("received", self.received), ("help", self.help))
-        return "\n".join([self.what, *(f"  {name + ':':<9} {fact}" for name, fact in facts if fact is not None)])
+        message = [self.what, *(f"  {name + ':':<9} {fact}" for name, fact in facts if fact is not None)]
+        return "\n".join(printable(line) for line in "\n".join(message).split("\n"))
 
 
 class UsageError(DarkcfgError):
@@ -115,16 +123,25 @@ class Diagnostic:
         """`file:line:column: severity: message [code]`, the line with a caret, then the facts."""
         head = f"{self.file}:{self.span.line}:{self.span.column}: {self.severity}: {self.message} [{self.code}]"
         facts = (("expected", self.expected), ("received", self.received), ("help", self.hint))
-        return "\n".join([head, *self._quoted(), *(f"  {name + ':':<9} {fact}" for name, fact in facts if fact)])
+        lines = [head, *self._quoted(), *(f"  {name + ':':<9} {fact}" for name, fact in facts if fact)]
+        return "\n".join(map(printable, lines))
 
     def _quoted(self) -> list[str]:
+        """The line and, below it, a caret under the first column and tildes under the rest of the span."""
         if not self.source.strip():
             return []
+        before = self.span.column - 1
+        start = max(0, before - _LINE_WIDTH // 2) if len(self.source) > _LINE_WIDTH else 0
+        shown = [char if char.isprintable() else " " if char.isspace() else "?" for char in self.source]
+        stop = start + _LINE_WIDTH
+        ends = "..." if stop < len(shown) else ""
+        starts = "..." if start else ""
         number = f"{self.span.line:>5} | "
-        # A tab is printed as it stands, so the caret's padding must repeat it to stay below its column.
-        before = "".join(char if char == "\t" else " " for char in self.source[: self.span.column - 1])
-        marks = "^" + "~" * (min(self.span.length, max(1, len(self.source) - self.span.column + 1)) - 1)
-        return [number + self.source, " " * (len(number) - 2) + "| " + before + marks]
+        padding = " " * (len(starts) + _cells("".join(shown[start:before])))
+        marked = _cells("".join(shown[before : min(before + self.span.length, stop)]))
+        marks = "^" + "~" * (marked - 1)
+        line = "".join(shown[start:stop]).rstrip()
+        return [number + starts + line + ends, " " * (len(number) - 2) + "| " + padding + marks]
 
     def as_json(self) -> dict[str, object]:
         """The seven fields that `check --json` prints; expected and received are folded into the message."""
@@ -132,11 +149,11 @@ class Diagnostic:
         return {
             "severity": self.severity,
             "code": self.code,
-            "message": "; ".join([self.message, *extra]),
-            "file": self.file,
+            "message": printable("; ".join([self.message, *extra])),
+            "file": printable(self.file),
             "line": self.span.line,
             "column": self.span.column,
-            "hint": self.hint,
+            "hint": printable(self.hint) if self.hint else None,
         }
 
 
@@ -151,7 +168,13 @@ class CfgError(DarkcfgError):
 
     def __str__(self) -> str:
         """Every diagnostic in the order of the file, then the count."""
-        return "\n\n".join([*map(str, self.diagnostics), self.what])
+        more = len(self.diagnostics) - _MOST_PRINTED
+        rest = [f"... and {more} more"] if more > 0 else []
+        return "\n\n".join([*map(str, self.diagnostics[:_MOST_PRINTED]), *rest, self.what])
+
+    def __reduce__(self) -> tuple[type[CfgError], tuple[tuple[Diagnostic, ...]]]:
+        """Rebuilt from its diagnostics in another process, not from the sentence that Exception keeps."""
+        return CfgError, (self.diagnostics,)
 
 
 def count_findings(diagnostics: Iterable[Diagnostic]) -> str:
@@ -163,5 +186,29 @@ def count_findings(diagnostics: Iterable[Diagnostic]) -> str:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:
     """A hint naming the known word nearest to `word`, or None when nothing is near."""
-    near = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
-    return f"did you mean '{near[0]}'?" if near else None
+    if len(word) > _LINE_WIDTH:
+        return None
+    names = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.6)
+    return f"did you mean '{names[near[0]]}'?" if near else None
+
+
+def quoted(text: str, limit: int = 40) -> str:
+    """The text in quotation marks for a message: short even when it is a whole line of garbage."""
+    return f"'{printable(text if len(text) <= limit else text[: limit - 3] + '...')}'"
+
+
+def printable(text: str) -> str:
+    """The text with every character that a terminal cannot show escaped, undecodable bytes as \\xNN."""
+    return "".join(char if char.isprintable() else _escaped(char) for char in text)
+
+
+def _escaped(char: str) -> str:
+    if "\udc80" <= char <= "\udcff":  # what `surrogateescape` makes of a byte
+        return f"\\x{ord(char) - 0xDC00:02x}"
+    return char.encode("unicode_escape").decode("ascii")
+
+
+def _cells(text: str) -> int:
+    """The columns of a terminal that the text takes: two for a Chinese character, none for a combining accent."""
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)

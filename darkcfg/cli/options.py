@@ -1,0 +1,46 @@
+"""Options and small courtesies that several commands share."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from darkcfg.language.errors import CfgError
+from darkcfg.language.plan import Plan
+
+runs_dir_option = click.option(
+    "--runs-dir", type=click.Path(path_type=Path, file_okay=False), default=Path("runs"), show_default=True,
+    help="Folder that holds the run folders.",
+)  # fmt: skip
+set_option = click.option(
+    "--set", "settings", metavar="SECTION.KEY=VALUE", multiple=True,
+    help="Change one value of the cfg for this run: net.learning_rate=0.05, or 3.filters=64 for layer 3.",
+)  # fmt: skip
+data_option = click.option(
+    "--data", metavar="DATA", help="cifar10, cifar100, digits, or a folder train/CLASS/* and test/CLASS/*."
+)
+data_dir_option = click.option(
+    "--data-dir", type=click.Path(path_type=Path, file_okay=True),
+    help="Where CIFAR lies or is downloaded to; else DARKCFG_DATA, else the user's cache folder.",
+)  # fmt: skip
+coarse_option = click.option("--coarse", is_flag=True, help="CIFAR-100: the 20 coarse classes.")
+device_option = click.option("--device", default="auto", show_default=True, help="cpu, cuda, cuda:1, ...")
+
+
+def show_warnings(plan: Plan, *, strict: bool = False) -> None:
+    """Print the cfg's warnings on stderr; raise them as errors when `strict`."""
+    if strict and plan.warnings:
+        raise CfgError(plan.warnings)
+    for warning in plan.warnings:
+        click.echo(f"{warning}\n", err=True)
+
+
+def screen_columns() -> int:
+    """Columns of the terminal, or a large number where stdout is none."""
+    import shutil
+
+    from darkcfg.report.text import ENDLESS
+
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else ENDLESS

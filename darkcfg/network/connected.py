@@ -1,0 +1,56 @@
+"""[connected]: every output sees every input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch.nn.functional as F  # noqa: N812 - torch's own convention
+from torch import Generator, Tensor
+
+from darkcfg.language.plan import Layer
+from darkcfg.language.sections.connected import Connected as Spec
+from darkcfg.network.activations import overwriting
+from darkcfg.network.base import LayerModule, nothing
+from darkcfg.network.batchnorm import BatchNorm
+from darkcfg.network.convolutional import unsaid_eps
+from darkcfg.network.initialise import MATRICES, initialise
+
+
+class Connected(LayerModule):
+    """Parameters `weight` (outputs, inputs) and `bias`, or with batch norm `bn`."""
+
+    def __init__(self, spec: Spec, layer: Layer, generator: Generator) -> None:
+        super().__init__()
+        (source,) = layer.inputs
+        self.weight = nothing(spec.output, source.size)
+        self.bias = None if spec.batch_normalize else nothing(spec.output)
+        self.bn = BatchNorm(spec.output, spec) if spec.batch_normalize else None
+        self.activation, self.linear = overwriting(spec.activation), spec.activation == "linear"
+        self.logit_scale = spec.logit_scale
+        initialise(MATRICES, spec.init, self.weight, self.bias, generator)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(N, C, H, W), flattened in the order C, H, W, to (N, outputs, 1, 1)."""
+        x = F.linear(x.flatten(1), self.weight, self.bias)
+        x = self.activation(self.bn(x) if self.bn else x)
+        if self.logit_scale != 1:
+            x = x * self.logit_scale
+        return x[:, :, None, None]
+
+    def stored(self) -> Iterator[Tensor]:
+        """Biases, weights, and with batch norm scales, means and variances: not the order of a convolution."""
+        scale = self.logit_scale if self.linear else 1.0
+        if self.bn:
+            yield from (self.bn.bias * scale, self.weight, self.bn.weight * scale, *self.bn.rolling)
+        elif self.bias is not None:
+            yield from (self.bias * scale, self.weight * scale)
+
+    def unsaid(self) -> Iterator[str]:
+        """A scale behind an activation that is not linear, and an epsilon other than C's."""
+        yield from unsaid_eps(self.bn)
+        if self.logit_scale != 1 and not self.linear:
+            yield f"logit_scale={self.logit_scale:g} after an activation cannot be stored; C leaves it out"
+
+    def extra_repr(self) -> str:
+        """Outputs and inputs, for printing the module."""
+        return f"{tuple(self.weight.shape)}"

@@ -1,0 +1,104 @@
+"""[convolutional]: filters, batch normalisation or a bias, activation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+import torch.nn.functional as F  # noqa: N812 - torch's own convention
+from torch import Generator, Tensor, nn
+
+from darkcfg.language.errors import DarkcfgError
+from darkcfg.language.plan import IMAGE, Layer
+from darkcfg.language.sections.convolutional import Convolutional as Spec
+from darkcfg.network.activations import overwriting
+from darkcfg.network.base import LayerModule, nothing, place
+from darkcfg.network.batchnorm import BatchNorm
+from darkcfg.network.initialise import FILTERS, initialise
+
+C_EPS = 1e-5
+"""What C adds to the variance."""
+
+
+class Convolutional(LayerModule):
+    """Parameters `weight` (filters, channels / groups, size, size) and `bias`, or with batch norm `bn`."""
+
+    def __init__(self, spec: Spec, layer: Layer, generator: Generator) -> None:
+        super().__init__()
+        (source,) = layer.inputs
+        self.weight = nothing(spec.filters, source.c // spec.groups, spec.size, spec.size)
+        self.bias = None if spec.batch_normalize else nothing(spec.filters)
+        self.bn = BatchNorm(spec.filters, spec) if spec.batch_normalize else None
+        self.stride, self.padding = spec.strides, spec.pads * spec.used_dilation
+        self.dilation, self.groups = spec.used_dilation, spec.groups
+        self.activation = overwriting(spec.activation)
+        self.whitening = spec.whitening
+        if spec.whitening:
+            _check_whitening(spec, layer)
+        initialise(FILTERS, spec.init, self.weight, self.bias, generator)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(N, channels, H, W) to (N, filters, H', W')."""
+        x = F.conv2d(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+        return self.activation(self.bn(x) if self.bn else x)
+
+    @torch.no_grad()
+    def whiten(self, images: Tensor, eps: float = 5e-4) -> None:
+        """Set the filters so that their outputs on patches of `images` are uncorrelated, as in airbench.
+
+        The filters are the patches' principal directions over sqrt(variance + eps), the strongest first, then the
+        negation of each. Computed in float64 on the CPU, so that every device gets the same filters.
+
+        Args:
+            images: (N, channels, H, W), normalised as the layer will see them.
+        """
+        half = -(-len(self.weight) // 2)
+        variances, directions = torch.linalg.eigh(_covariance(images, self.weight.shape[-1]).double().cpu())
+        strongest = (directions / torch.sqrt(variances + eps)).T.flip(0)[:half]
+        filters = torch.cat([strongest, -strongest])[: len(self.weight)]
+        self.weight.copy_(filters.view(self.weight.shape))
+
+    def stored(self) -> Iterator[Tensor]:
+        """Biases, with batch norm scales, means and variances, then weights."""
+        if self.bn:
+            yield from (self.bn.bias, self.bn.weight, *self.bn.rolling)
+        elif self.bias is not None:
+            yield self.bias
+        yield self.weight
+
+    def unsaid(self) -> Iterator[str]:
+        """An epsilon other than C's."""
+        yield from unsaid_eps(self.bn)
+
+    def extra_repr(self) -> str:
+        """The constants of the convolution, for printing the module."""
+        return f"{tuple(self.weight.shape)}, stride={self.stride}, padding={self.padding}, groups={self.groups}"
+
+
+def unsaid_eps(bn: BatchNorm | None) -> Iterator[str]:
+    """A sentence for an epsilon other than the one that C has built in."""
+    if bn and bn.eps != C_EPS:
+        yield f"bn_eps={bn.eps:g} is not stored; C adds {C_EPS:g} to the variance"
+
+
+def _covariance(images: Tensor, size: int) -> Tensor:
+    """Of all size x size patches, around 0 as in airbench: (channels * size * size) squared."""
+    total, count = images.new_zeros(()), 0
+    for part in images.split(500):
+        patches = F.unfold(part, size).transpose(0, 1).flatten(1)
+        total = total + patches @ patches.T
+        count += patches.shape[1]
+    return total / count
+
+
+def _check_whitening(spec: Spec, layer: Layer) -> None:
+    directions = layer.inputs[0].c * spec.size**2
+    if layer.sources != (IMAGE,) or spec.groups > 1:
+        raise DarkcfgError("whitening=1 is for a first layer without groups", where=place(layer))
+    if spec.filters > 2 * directions:
+        raise DarkcfgError(
+            "whitening=1 has more filters than directions to whiten",
+            where=place(layer),
+            expected=f"filters at most {2 * directions}, twice {layer.inputs[0].c} x {spec.size} x {spec.size}",
+            received=f"filters={spec.filters}",
+        )
