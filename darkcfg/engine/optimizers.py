@@ -15,7 +15,7 @@ from torch import Tensor
 from darkcfg.engine.muon import Muon
 from darkcfg.language.sections import Net
 from darkcfg.network.assembly import Network
-from darkcfg.network.groups import ParameterRow, parameter_groups
+from darkcfg.network.groups import TrainedParameter, parameter_groups
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Update:
     def _add(
         self,
         kind: type[torch.optim.Optimizer],
-        rows: list[ParameterRow],
+        rows: list[TrainedParameter],
         batches_per_epoch: float,
         options: dict[str, object],
         factor: float = 1.0,
@@ -89,9 +89,9 @@ class Update:
                     yield from (kept[name] for name in sorted(kept) if isinstance(kept[name], Tensor))
 
 
-def _alike(rows: Iterable[ParameterRow], decay: float) -> list[tuple[tuple[float, float, float], list[ParameterRow]]]:
+def _alike(rows: Iterable[TrainedParameter], decay: float) -> list[tuple[tuple[float, float, float], list[TrainedParameter]]]:
     """Rows that may share a group, keyed by decay, rate factor and the epochs they train (0 is all)."""
-    groups: dict[tuple[float, float, float], list[ParameterRow]] = {}
+    groups: dict[tuple[float, float, float], list[TrainedParameter]] = {}
     for row in rows:
         key = (decay, row.learning_rate, 0.0) if row.is_weight else (0.0, row.learning_rate, row.train_bias_epochs)
         groups.setdefault(key, []).append(row)

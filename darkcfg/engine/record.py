@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from darkcfg.data.dataset import Dataset
-from darkcfg.engine.runtime import Runtime, hardware
+from darkcfg.engine.events import Choice
+from darkcfg.engine.runtime import hardware
 from darkcfg.language.plan import Plan
 from darkcfg.version import __version__
 
@@ -38,7 +39,9 @@ class Options:
         return cls(**{name: value for name, value in record["options"].items() if name in known})
 
 
-def describe(plan: Plan, data: Dataset, options: Options, runtime: Runtime, batches: int) -> dict[str, object]:
+def describe(
+    plan: Plan, data: Dataset, options: Options, choices: tuple[Choice, ...], batches: int, seed: int
+) -> dict[str, object]:
     """The content of run.json; environment variables are never part of it."""
     net = plan.net
     values = {field.name.rstrip("_"): getattr(net, field.name) for field in dataclasses.fields(net) if field.repr}
@@ -49,9 +52,9 @@ def describe(plan: Plan, data: Dataset, options: Options, runtime: Runtime, batc
         "commit": source_commit(),
         "cfg": plan.document.file,
         "options": asdict(options),
-        "choices": [asdict(choice) for choice in runtime.choices],
+        "choices": [asdict(choice) for choice in choices],
         "hardware": hardware(),
-        "seed": options.seed,
+        "seed": seed,
         "data": {
             "name": data.name,
             "origin": data.origin,

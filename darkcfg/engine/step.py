@@ -121,7 +121,7 @@ class Step:
     def state(self) -> list[Tensor]:
         """Every tensor that an update changes, in a fixed order; the optimizer's part exists after the first update."""
         averaged = self.average.state if self.average else []
-        return [*self.net.state_dict(keep_vars=True).values(), self.net.clock, *averaged, *self.update.state()]
+        return [*self.net.state_dict(keep_vars=True).values(), self.net.statistics.t, *averaged, *self.update.state()]
 
     def begin_optimizer(self) -> None:
         """Make the optimizer create its state, filled with zeros, without a trace in the network."""

@@ -13,7 +13,7 @@ from darkcfg.engine.averaging import Average
 from darkcfg.engine.best import Best
 from darkcfg.engine.checkpoint import Position, load_state, restore_random, restore_tensors, save_state
 from darkcfg.engine.evaluate import VIEWS, TestSet, evaluate
-from darkcfg.engine.events import EpochDone, Event, Interrupted, Progress, RunDone, RunStarted, Saved
+from darkcfg.engine.events import Choice, EpochDone, Event, Interrupted, Progress, RunDone, RunStarted, Saved
 from darkcfg.engine.folder import RunFolder
 from darkcfg.engine.metrics import Evaluation
 from darkcfg.engine.pacer import Pacer
@@ -23,6 +23,7 @@ from darkcfg.language.errors import DivergenceError
 from darkcfg.language.files import write_json_atomically
 from darkcfg.language.schedule import learning_rate, warmup_batches
 from darkcfg.network.assembly import Network
+from darkcfg.network.weights import save_weights
 
 _PROGRESS_SECONDS = 0.25
 _SAVE_SECONDS = 60.0
@@ -42,6 +43,7 @@ class Job:
     batches: int
     seed: int
     folder: RunFolder
+    choices: tuple[Choice, ...]
     resume_command: str
     should_stop: Callable[[], bool] = field(default=lambda: False)
 
@@ -68,9 +70,27 @@ class Training:
         self.best = Best()
         self.last: Evaluation | None = None
 
-    def events(self, *, resume: bool = False) -> Iterator[Event]:
-        """Train to the end, or to where `should_stop` says so."""
-        position = self._begin(resume=resume)
+    def begin(self, *, resume: bool) -> None:
+        """Make the step, and put everything back to where the saved state says."""
+        shape, path, cfg = self.plan.net.image, self.job.folder / "state.pt", self.plan.document.text
+        saved = load_state(path, cfg) if resume else None
+        if saved:
+            self._go_to(saved[0])
+        stream = Stream(self.images, shape.h, shape.w, self.job.recipe, self.job.seed)
+        self.step = Step(self.net, self.job.data.train, stream, self.rates, self.job.runtime, self.average, self.batch)
+        if saved:
+            position, tensors, random = saved
+            self.step.begin_optimizer()
+            restore_tensors(path, self.step.state, tensors)
+            restore_random(random)
+            self.step.restore_sums(position.epoch_loss, position.epoch_correct, position.epoch_batches)
+
+    def _go_to(self, position: Position) -> None:
+        self.batch, self.rows, self.seconds_before = position.batch, position.rows, position.seconds
+        self.best = Best(position.best_top1, position.best_epoch)
+
+    def events(self) -> Iterator[Event]:
+        """Train to the end, or to where `should_stop` says so; call `begin` before."""
         yield self._started()
         self.began = self.epoch_began = shown = saved = time.perf_counter()
         shown_batch = self.batch
@@ -96,28 +116,12 @@ class Training:
         yield self._save()
         yield self._finish()
 
-    def _begin(self, *, resume: bool) -> Position | None:
-        position, tensors, random = (None, [], {})
-        if resume:
-            position, tensors, random = load_state(self.job.folder / "state.pt", self.plan.document.text)
-            self.batch, self.rows, self.seconds_before = position.batch, position.rows, position.seconds
-            self.best = Best(position.best_top1, position.best_epoch)
-        shape = self.plan.net.image
-        stream = Stream(self.images, shape.h, shape.w, self.job.recipe, self.job.seed)
-        self.step = Step(self.net, self.job.data.train, stream, self.rates, self.job.runtime, self.average, self.batch)
-        if position:
-            self.step.begin_optimizer()
-            restore_tensors(self.job.folder / "state.pt", self.step.state, tensors)
-            restore_random(random)
-            self.step.restore_sums(position.epoch_loss, position.epoch_correct, position.epoch_batches)
-        return position
-
     def _started(self) -> RunStarted:
         job, recipe = self.job, self.plan.net
         return RunStarted(
             str(job.folder.path), self.plan.document.file, job.data.name, len(job.data.classes), self.images,
             len(self.judge), job.batches * recipe.batch / self.images, job.batches, recipe.batch, recipe.subdivisions,
-            self.batch, job.runtime.choices,
+            self.batch, job.choices,
         )  # fmt: skip
 
     def _epochs(self, batch: int) -> int:
@@ -179,7 +183,7 @@ class Training:
         nets = {"last.safetensors": self.tested, "last.weights": self.tested, "best.safetensors": self.best.unsaved}
         for name, net in nets.items():
             if net is not None:
-                net.save_weights(folder / name, seen=seen, classes=self.job.data.classes)
+                save_weights(net, folder / name, seen, self.job.data.classes)
         self.best.unsaved = None
         position = Position(
             self.batch, self.rows, self._seconds(), self.step.batches_since_taken, totals.loss, totals.correct,

@@ -167,7 +167,7 @@ class _Lines:
         end = body.find("]", start)
         if end < 0:
             span = Span(number, start + 1, len(body) - start)
-            hint = f"write {body[start:].strip()}]" if len(body) < 40 else None  # noqa: PLR2004 - the width of a name
+            hint = f"write {quoted(body[start:] + ']')}"
             self.report("syntax", "section name without ']'", span, expected="[name]", hint=hint)
             end = len(body)
         elif rest := body[end + 1 :].strip():
@@ -203,7 +203,7 @@ class _Lines:
             self.report("syntax", f"space inside the key {quoted(item.key)}", item.key_span, hint=hint)
         elif not item.value:
             hint = "write a value, or delete the line to get the default"
-            self.report("empty-value", f"no value after '{item.key}='", item.key_span, hint=hint)
+            self.report("empty-value", f"no value after {quoted(item.key + '=')}", item.key_span, hint=hint)
         else:
             return True
         return False

@@ -1,106 +1,188 @@
-"""What the keys of [net] must satisfy together."""
+"""What the keys of [net] must satisfy together; a check whose keys could not be read is left out."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from darkcfg.language.schema import Reader
 from darkcfg.language.sections.net import Net
 
+_NEEDS_LENGTH = ("poly", "sgdr", "cosine", "linear")
+"""Policies that stretch over the whole run."""
+
+_KEYS_OF_POLICY = {
+    "steps": ("steps",),
+    "scales": ("steps",),
+    "step": ("step", "sigmoid"),
+    "scale": ("step",),
+    "gamma": ("exp", "sigmoid"),
+    "sgdr_cycle": ("sgdr",),
+    "sgdr_mult": ("sgdr",),
+    "learning_rate_min": ("sgdr",),
+}
+"""Keys that only some policies look at."""
+
+_SHAPING_KEYS = {"step": ("step", "scale"), "exp": ("gamma",), "sigmoid": ("gamma", "step")}
+"""Keys without which a policy does nothing worth its name."""
+
+_FEWEST_CHANNELS_WITH_COORDINATES = 3
+
 
 def has_input(net: Net) -> bool:
     """Whether the size of the image is known."""
-    return min(net.height, net.width, net.channels) > 0 or (net.inputs > 0 and not net.height)
+    return net.input.size > 0
 
 
 def check_net(net: Net, reader: Reader) -> None:
     """Report everything in [net] that does not fit together."""
-    _check_input(net, reader)
-    _check_batch(net, reader)
-    _check_schedule(net, reader)
-    _check_optimizer(net, reader)
-    _check_normalisation(net, reader)
-    _check_augmentation(net, reader)
+    for names, check in _CHECKS:
+        if not net.unusable.intersection(names):
+            check(net, reader)
 
 
 def _check_input(net: Net, reader: Reader) -> None:
-    missing = [name for name in ("width", "height", "channels") if getattr(net, name) == 0]
-    if not has_input(net) and missing:
+    pixels = net.width * net.height * net.channels
+    missing = [name for name in ("width", "height", "channels") if not net.is_set(name)]
+    if not has_input(net):
         message = f"[net] has no {' and no '.join(missing)}"
-        reader.report("error", "no-input", message, net.span_of(missing[0]), expected="width, height and channels above 0")
-    if net.coordinates and 0 < net.channels < 3:
-        message = "coordinates=1 adds two channels to the image's own"
-        reader.report("error", "bad-value", message, net.span_of("channels"), expected="channels of at least 3")
+        reader.report("error", "no-input", message, net.section.span, expected="width=, height= and channels=")
+    elif net.inputs and pixels and net.inputs != pixels:
+        message = f"inputs={net.inputs} and width x height x channels = {pixels} contradict each other"
+        reader.report("error", "conflict", message, net.span_of("inputs"), hint="delete inputs=")
+
+
+def _check_coordinates(net: Net, reader: Reader) -> None:
+    if net.coordinates and 0 < net.channels < _FEWEST_CHANNELS_WITH_COORDINATES:
+        message = "coordinates=1 makes the last two channels x and y, and leaves none for the image"
+        hint = "count the two: channels=5 for a colour image"
+        reader.report("error", "conflict", message, net.span_of("channels"), expected="at least 3", hint=hint)
 
 
 def _check_batch(net: Net, reader: Reader) -> None:
     if net.batch % net.subdivisions:
         message = f"subdivisions={net.subdivisions} does not divide batch={net.batch}"
-        lower = max(net.batch // net.subdivisions, 1) * net.subdivisions
-        hint = f"C would train with {net.batch // net.subdivisions * net.subdivisions} images a batch; write batch={lower}"
+        taken = net.batch // net.subdivisions * net.subdivisions
+        hint = f"C trains with {taken} images a batch; write batch={max(taken, net.subdivisions)} or another subdivisions"
+        expected = f"a divisor of {net.batch}"
+        received = str(net.subdivisions)
         span = net.span_of("subdivisions")
-        reader.report("error", "batch", message, span, expected=f"a divisor of {net.batch}", hint=hint)
+        reader.report("error", "batch", message, span, expected=expected, received=received, hint=hint)
 
 
-def _check_schedule(net: Net, reader: Reader) -> None:
+def _check_warmup(net: Net, reader: Reader) -> None:
     if net.burn_in and net.warmup_epochs:
         message = "burn_in and warmup_epochs both ask for a warm-up"
         reader.report("error", "conflict", message, net.span_of("warmup_epochs"), hint="keep one of the two")
-    if net.policy == "steps":
-        _check_steps(net, reader)
-    if net.policy in ("cosine", "linear"):
-        same = "sgdr with learning_rate_min=0" if net.policy == "cosine" else "poly with power=1"
-        message = f"policy={net.policy} is darkcfg's; C darknet does not know it and keeps the rate constant"
-        reader.report("warning", "meaning-in-c", message, net.span_of("policy"), hint=f"policy={same} means the same in both")
-    if net.policy in ("poly", "sgdr") and not (net.max_batches or net.epochs or net.sgdr_cycle):
+    for name, end in (("warmup_epochs", "epochs"), ("burn_in", "max_batches")):
+        start, stop = getattr(net, name), getattr(net, end)
+        if stop and start >= stop:
+            message = f"{name}={start:g} lasts as long as the run, {end}={stop:g}: the full rate is never reached"
+            reader.report("warning", "schedule", message, net.span_of(name), hint=f"write a smaller {name}")
+
+
+def _check_length(net: Net, reader: Reader) -> None:
+    if net.policy in _NEEDS_LENGTH and not (net.max_batches or net.epochs or (net.policy == "sgdr" and net.sgdr_cycle)):
         message = f"policy={net.policy} needs the length of the run"
         reader.report("error", "missing-key", message, net.span_of("policy"), expected="max_batches= or epochs=")
 
 
+def _check_policy(net: Net, reader: Reader) -> None:
+    if net.policy in ("cosine", "linear"):
+        same = "sgdr and learning_rate_min=0" if net.policy == "cosine" else "poly and power=1"
+        message = f"policy={net.policy} is darkcfg's own; C darknet does not know it and keeps the rate constant"
+        hint = f"policy={same} means the same in AlexeyAB's" if net.policy == "cosine" else f"policy={same} means the same"
+        reader.report("warning", "meaning-in-c", message, net.span_of("policy"), hint=hint)
+    for name, policies in _KEYS_OF_POLICY.items():
+        if net.is_set(name) and net.policy not in policies:
+            message = f"'{name}' has no effect with policy={net.policy}"
+            hint = f"delete the line, or write policy={policies[0]}"
+            reader.report("warning", "no-effect", message, net.span_of(name), hint=hint)
+    shaping = _SHAPING_KEYS.get(net.policy, ())
+    if shaping and not any(net.is_set(name) for name in shaping):
+        message = f"policy={net.policy} without {' and '.join(f'{name}=' for name in shaping)}"
+        hint = "the defaults leave the rate constant" if net.policy != "sigmoid" else "the defaults make the rate 0 at once"
+        reader.report("warning", "default", message, net.span_of("policy"), hint=hint)
+
+
 def _check_steps(net: Net, reader: Reader) -> None:
-    for name in ("steps", "scales"):
-        if not getattr(net, name):
-            if not net.is_set(name):
-                message = f"policy=steps needs '{name}='"
-                reader.report("error", "missing-key", message, net.span_of("policy"), expected="steps= and scales=")
-            return
+    if net.policy != "steps":
+        return
+    if missing := [name for name in ("steps", "scales") if not net.is_set(name)]:
+        message = f"policy=steps needs '{missing[0]}='"
+        reader.report("error", "missing-key", message, net.span_of("policy"), expected="steps= and scales=")
+        return
     if len(net.steps) != len(net.scales):
-        message = f"{len(net.steps)} steps and {len(net.scales)} scales"
-        reader.report("error", "steps", message, net.span_of("scales"), expected="one scale for each step")
+        expected = "one scale for each step"
+        received = f"{_counted(len(net.steps), 'step')} and {_counted(len(net.scales), 'scale')}"
+        message = "steps and scales are not equally long"
+        reader.report("error", "steps", message, net.span_of("scales"), expected=expected, received=received)
     if list(net.steps) != sorted(set(net.steps)):
         message = "steps do not increase"
         reader.report("error", "steps", message, net.span_of("steps"), expected="each step larger than the one before")
+    elif net.max_batches and net.steps[-1] >= net.max_batches:
+        message = f"step {net.steps[-1]} is not reached: the run ends at max_batches={net.max_batches}"
+        reader.report("warning", "schedule", message, net.span_of("steps"), hint="steps are counted in batches")
+
+
+def _check_cycles(net: Net, reader: Reader) -> None:
+    if net.policy == "sgdr" and net.learning_rate_min > net.learning_rate:
+        message = f"learning_rate_min={net.learning_rate_min:g} is above learning_rate={net.learning_rate:g}"
+        hint = "policy=sgdr then raises the rate; write a smaller learning_rate_min"
+        reader.report("warning", "schedule", message, net.span_of("learning_rate_min"), hint=hint)
 
 
 def _check_optimizer(net: Net, reader: Reader) -> None:
-    if net.adam and net.optimizer:
-        message = "adam=1 is C's rule and optimizer= is torch's: they exclude each other"
+    if net.is_set("adam") and net.optimizer:
+        message = "adam= is C's rule and optimizer= is torch's: they exclude each other"
         reader.report("error", "conflict", message, net.span_of("optimizer"), hint="keep one of the two")
     if net.nesterov and net.momentum == 0:
-        message = "nesterov=1 needs momentum above 0"
-        reader.report("error", "conflict", message, net.span_of("nesterov"))
+        message = "nesterov=1 needs a momentum above 0"
+        reader.report("error", "conflict", message, net.span_of("nesterov"), hint="write momentum=0.9, or delete nesterov")
+    for name in ("fallback_optimizer", "muon_learning_rate", "muon_momentum"):
+        if net.is_set(name) and net.optimizer != "muon":
+            message = f"'{name}' has no effect without optimizer=muon"
+            reader.report("warning", "no-effect", message, net.span_of(name), hint="delete the line")
 
 
 def _check_normalisation(net: Net, reader: Reader) -> None:
-    image_channels = net.image.c
+    channels = net.image.c
     for name in ("mean", "std"):
         values = getattr(net, name)
-        if len(values) not in (0, 1, image_channels) and has_input(net):
-            message = f"{name} has {len(values)} values and the image {image_channels} channels"
-            reader.report("error", "bad-value", message, net.span_of(name), expected=f"1 or {image_channels} values")
-        if any(abs(value) > 20 for value in values):
-            hint = "pixels are in [0, 1]; divide values meant for 0 to 255 by 255"
-            reader.report("warning", "range", f"{name} is large for pixels / 255", net.span_of(name), hint=hint)
-    if any(value <= 0 for value in net.std):
-        reader.report("error", "bad-value", "std must be above 0", net.span_of("std"))
+        if len(values) not in (0, 1, channels) and has_input(net):
+            message = f"{name} has {_counted(len(values), 'value')} and the image {_counted(channels, 'channel')}"
+            expected = f"1 value or {channels}"
+            reader.report("error", "bad-value", message, net.span_of(name), expected=expected, received=str(len(values)))
 
 
 def _check_augmentation(net: Net, reader: Reader) -> None:
     side = min(net.height, net.width)
     if net.crop_padding_mode == "reflect" and net.crop_padding >= side > 0:
         message = f"crop_padding={net.crop_padding} reflects more than the image holds"
-        reader.report("error", "bad-value", message, net.span_of("crop_padding"), expected=f"less than {side}")
+        hint = "write a smaller crop_padding, or crop_padding_mode=zero"
+        reader.report("error", "bad-value", message, net.span_of("crop_padding"), expected=f"less than {side}", hint=hint)
     if net.alternating_flip and not net.flip:
         message = "alternating_flip=1 and flip=0 contradict each other"
         reader.report("error", "conflict", message, net.span_of("alternating_flip"), hint="delete one of the two")
     if net.max_crop and net.min_crop > net.max_crop:
         message = f"min_crop={net.min_crop} is above max_crop={net.max_crop}"
-        reader.report("error", "bad-value", message, net.span_of("min_crop"))
+        reader.report("error", "conflict", message, net.span_of("min_crop"), expected=f"at most {net.max_crop}")
+
+
+def _counted(number: int, noun: str) -> str:
+    """`1 step`, `2 steps`."""
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+_CHECKS: tuple[tuple[tuple[str, ...], Callable[[Net, Reader], None]], ...] = (
+    (("width", "height", "channels", "inputs"), _check_input),
+    (("coordinates", "channels"), _check_coordinates),
+    (("batch", "subdivisions"), _check_batch),
+    (("burn_in", "warmup_epochs", "epochs", "max_batches"), _check_warmup),
+    (("policy", "max_batches", "epochs", "sgdr_cycle"), _check_length),
+    (("policy",), _check_policy),
+    (("policy", "steps", "scales", "max_batches"), _check_steps),
+    (("policy", "learning_rate", "learning_rate_min"), _check_cycles),
+    (("optimizer", "adam", "momentum", "nesterov"), _check_optimizer),
+    (("mean", "std", "coordinates", "channels"), _check_normalisation),
+    (("width", "height", "crop_padding", "crop_padding_mode", "min_crop", "max_crop"), _check_augmentation),
+)

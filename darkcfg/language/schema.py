@@ -1,20 +1,19 @@
 """From a section of text to a typed, frozen specification: keys, defaults, ranges, and every complaint about them.
 
 A section's class in `language/sections` declares its keys as dataclass fields with `key(...)`; this file reads a
-section's items into such a class. Values are read strictly where C is silent: `5x` is no number, `2.5` no integer.
+section's items into such a class. `language/values.py` reads the single value.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Literal, TypeVar, get_type_hints
 
-from darkcfg.language.errors import Diagnostic, Severity, Span, did_you_mean
+from darkcfg.language.errors import Diagnostic, Severity, Span, did_you_mean, quoted
 from darkcfg.language.grammar import Document, Item, Section
+from darkcfg.language.values import FLAG, KINDS, written
 
 Fork = Literal["pjreddie", "alexeyab"]
 Specification = TypeVar("Specification", bound="SectionSpec")
@@ -27,6 +26,10 @@ class Key:
     doc: str
     minimum: float | None = None
     maximum: float | None = None
+    above: float | None = None
+    """The value must be larger than this."""
+    below: float | None = None
+    """The value must be smaller than this."""
     choices: tuple[str, ...] = ()
     required: bool = False
     extension: bool = False
@@ -35,10 +38,35 @@ class Key:
     """The only C program that knows the key; None when both do, or when it is an extension."""
     pending: bool = False
     """Known to darknet, not built here yet: any value but the default is an error."""
+    pending_choices: tuple[str, ...] = ()
+    """The choices that are known to darknet and not built here yet."""
     effect: bool = True
     """False for a key that C needs and darkcfg does not (memory limits, streams): read and ignored."""
     absent: str = ""
     """A warning for a file that leaves the key out."""
+    doubt: tuple[float, str] | None = None
+    """A value above the first is taken with a warning; the second says what was probably meant."""
+
+    def problem(self, value: object) -> str | None:
+        """What would have been right, or None when the value is."""
+        if isinstance(value, str):
+            return f"one of {', '.join(self.choices)}" if self.choices and value not in self.choices else None
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return None
+        fits = (
+            (self.minimum is None or value >= self.minimum)
+            and (self.maximum is None or value <= self.maximum)
+            and (self.above is None or value > self.above)
+            and (self.below is None or value < self.below)
+        )
+        return None if fits else self.range()
+
+    def range(self) -> str:
+        """The range in words: `at least 0 and below 1`."""
+        if self.minimum is not None and self.maximum is not None:
+            return f"between {self.minimum:g} and {self.maximum:g}"
+        bounds = (("at least", self.minimum), ("above", self.above), ("at most", self.maximum), ("below", self.below))
+        return " and ".join(f"{word} {bound:g}" for word, bound in bounds if bound is not None)
 
 
 def key(  # noqa: PLR0913 - one argument for each fact about a key
@@ -47,16 +75,35 @@ def key(  # noqa: PLR0913 - one argument for each fact about a key
     *,
     minimum: float | None = None,
     maximum: float | None = None,
+    above: float | None = None,
+    below: float | None = None,
     choices: Sequence[str] = (),
     required: bool = False,
     extension: bool = False,
     fork: Fork | None = None,
     pending: bool = False,
+    pending_choices: Sequence[str] = (),
     effect: bool = True,
     absent: str = "",
+    doubt: tuple[float, str] | None = None,
 ) -> Any:  # noqa: ANN401 - stands in a class body for a field of any type
     """Declare a key in a section's class: its default, one sentence about it, and what values it takes."""
-    known = Key(doc, minimum, maximum, tuple(choices), required, extension, fork, pending, effect, absent)
+    known = Key(
+        doc=doc,
+        minimum=minimum,
+        maximum=maximum,
+        above=above,
+        below=below,
+        choices=tuple(choices),
+        required=required,
+        extension=extension,
+        fork=fork,
+        pending=pending,
+        pending_choices=tuple(pending_choices),
+        effect=effect,
+        absent=absent,
+        doubt=doubt,
+    )
     return dataclasses.field(default=default, metadata={"key": known})
 
 
@@ -65,6 +112,8 @@ class SectionSpec:
     """A section whose values have been read; `section` is the text it came from."""
 
     section: Section = dataclasses.field(repr=False)
+    unusable: frozenset[str] = dataclasses.field(default=frozenset(), repr=False)
+    """Keys, as written, whose value was reported as an error or that are missing; their fields hold the defaults."""
 
     def span_of(self, name: str) -> Span:
         """Where the value of key `name` stands, or the section's header when the key is absent."""
@@ -104,34 +153,26 @@ class Reader:
         self._report_duplicates(section)
         self._report_unknown(section, kind)
         values: dict[str, object] = {}
+        unusable: set[str] = set()
         for name, (field, annotation) in keys_of(kind).items():
             known: Key = field.metadata["key"]
             item = section.first.get(name)
             if item is None:
-                self._report_absent(section, name, known)
-            elif (value := self._value(item, known, annotation)) is not None:
-                values[field.name] = value
-                self._report_pending(item, known, value, field.default)
-        return kind(section=section, **values)
-
-    def _report_absent(self, section: Section, name: str, known: Key) -> None:
-        if known.required:
-            message = f"[{section.name}] needs '{name}='"
-            self.report("error", "missing-key", message, section.span, expected=known.doc)
-        elif known.absent:
-            self.report("warning", "default", f"no '{name}=' in [{section.name}]", section.span, hint=known.absent)
-
-    def _report_pending(self, item: Item, known: Key, value: object, default: object) -> None:
-        if known.pending and value != default:
-            message = f"darkcfg does not build '{item.key}={item.value}' yet"
-            hint = f"delete the line, or write {item.key}={_written(default)}"
-            self.report("error", "not-built", message, item.key_span, hint=hint)
+                usable = self._report_absent(section, name, known)
+            else:
+                value = self._value(item, known, annotation)
+                usable = value is not None and not self._report_pending(item, known, value, field.default)
+                if value is not None:
+                    values[field.name] = value
+            if not usable:
+                unusable.add(name)
+        return kind(section=section, unusable=frozenset(unusable), **values)
 
     def _report_duplicates(self, section: Section) -> None:
         for item in section.items:
             first = section.first[item.key]
             if item is not first:
-                message = f"'{item.key}' stands twice in this section: '{first.value}' of line {first.key_span.line} counts"
+                message = f"{quoted(item.key)} is given again; {quoted(first.value)} of line {first.key_span.line} counts"
                 hint = "C darknet takes the first of two; delete one"
                 self.report("warning", "duplicate-key", message, item.key_span, hint=hint)
 
@@ -139,34 +180,75 @@ class Reader:
         known = keys_of(kind)
         for name, item in section.first.items():
             if name not in known:
-                message = f"[{section.name}] has no key '{name}'; the line has no effect"
+                message = f"[{section.name}] has no key {quoted(name)}; the line has no effect"
                 self.report("warning", "unknown-key", message, item.key_span, hint=did_you_mean(name, known))
 
+    def _report_absent(self, section: Section, name: str, known: Key) -> bool:
+        """Whether the section can do without the key."""
+        if known.required:
+            message = f"[{section.name}] needs '{name}='"
+            self.report("error", "missing-key", message, section.span, expected=f"{name}=, {known.doc}")
+        elif known.absent:
+            self.report("warning", "default", f"no '{name}=' in [{section.name}]", section.span, hint=known.absent)
+        return not known.required
+
+    def _report_pending(self, item: Item, known: Key, value: object, default: object) -> bool:
+        """Whether the value asks for something that is not built."""
+        if not (known.pending and value != default) and value not in known.pending_choices:
+            return False
+        message = f"darkcfg does not build {quoted(f'{item.key}={item.value}')} yet"
+        instead = f", or write {item.key}={written(default)}" if written(default) else ""
+        self.report("error", "not-built", message, item.key_span, hint=f"delete the line{instead}")
+        return True
+
     def _value(self, item: Item, known: Key, annotation: object) -> object | None:
-        read, expected = _READERS[str(annotation)]
+        """The value, or None when it was reported as unusable."""
+        kind = KINDS[annotation]
         try:
-            value = read(item.value)
+            value: object = kind.read(item.value)
         except ValueError:
-            expected = " or ".join(filter(None, [expected, _one_of(known.choices)])) if not known.choices else _one_of(known.choices)
-            message = f"'{item.key}={item.value}' cannot be read"
-            self.report("error", "bad-value", message, item.value_span, expected=expected, received=f"'{item.value}'")
+            trailing = item.value.endswith(",")
+            hint = "C darknet reads a 0 after the last comma; delete the comma" if trailing else None
+            self._report_value(item, f"{quoted(item.key)} has a value that cannot be read", kind.words, hint)
             return None
         for element in value if isinstance(value, tuple) else (value,):
-            if problem := _range_problem(element, known):
-                hint = did_you_mean(str(element), known.choices) if known.choices else None
-                code = "unknown-activation" if item.key == "activation" else "bad-value"
-                message = f"unknown activation '{element}'" if code == "unknown-activation" else f"'{item.key}={item.value}' is out of range"
-                self.report("error", code, message, item.value_span, expected=problem, received=f"'{element}'", hint=hint)
+            if expected := known.problem(element):
+                self._report_range(item, known, element, expected)
                 return None
+            self._report_doubt(item, known, element)
+        if kind is FLAG and item.value not in ("0", "1"):
+            message = f"'{item.key}' is a switch; {quoted(item.value)} means {int(bool(value))}"
+            self.report("warning", "switch", message, item.value_span, expected="0 or 1", hint=f"{item.key}: {known.doc}")
         return value
 
+    def _report_value(self, item: Item, message: str, expected: str, hint: str | None) -> None:
+        received = quoted(item.value)
+        self.report("error", "bad-value", message, item.value_span, expected=expected, received=received, hint=hint)
 
-@cache
+    def _report_range(self, item: Item, known: Key, element: object, expected: str) -> None:
+        if not isinstance(element, str):
+            self._report_value(item, f"'{item.key}' is out of range", expected, None)
+            return
+        code = "unknown-activation" if item.key == "activation" else "bad-value"
+        message, hint = f"unknown {item.key} {quoted(element)}", did_you_mean(element, known.choices)
+        self.report("error", code, message, item.value_span, expected=expected, hint=hint)
+
+    def _report_doubt(self, item: Item, known: Key, element: object) -> None:
+        if known.doubt and isinstance(element, int | float) and element > known.doubt[0]:
+            message = f"'{item.key}={item.value}' is unusually large"
+            self.report("warning", "range", message, item.value_span, hint=known.doubt[1])
+
+
 def keys_of(kind: type[SectionSpec]) -> dict[str, tuple[dataclasses.Field[Any], object]]:
     """The keys of a section's class as written in a cfg, each with its dataclass field and its type."""
-    hints = get_type_hints(kind)
-    fields = [field for field in dataclasses.fields(kind) if "key" in field.metadata]
-    return {written_name(field): (field, hints[field.name]) for field in fields}
+    if kind not in _KEYS:
+        hints = get_type_hints(kind)
+        fields = [field for field in dataclasses.fields(kind) if "key" in field.metadata]
+        _KEYS[kind] = {written_name(field): (field, hints[field.name]) for field in fields}
+    return _KEYS[kind]
+
+
+_KEYS: dict[type[SectionSpec], dict[str, tuple[dataclasses.Field[Any], object]]] = {}
 
 
 def written_name(field: dataclasses.Field[Any]) -> str:
@@ -174,74 +256,7 @@ def written_name(field: dataclasses.Field[Any]) -> str:
     return field.name.rstrip("_")
 
 
-def _integer(text: str) -> int:
-    return int(text.replace("_", "x"))
-
-
-def _number(text: str) -> float:
-    value = float(text.replace("_", "x"))
-    if not math.isfinite(value):
-        raise ValueError(text)
-    return value
-
-
-def _flag(text: str) -> bool:
-    return bool(_integer(text))
-
-
-def _word(text: str) -> str:
-    return text
-
-
-def _list_of(read: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
-    def read_list(text: str) -> tuple[Any, ...]:
-        return tuple(read(part.strip()) for part in text.rstrip(", ").split(","))
-
-    return read_list
-
-
-_READERS: dict[str, tuple[Callable[[str], Any], str]] = {
-    "<class 'int'>": (_integer, "an integer"),
-    "<class 'float'>": (_number, "a number"),
-    "<class 'bool'>": (_flag, "0 or 1"),
-    "<class 'str'>": (_word, "a word"),
-    "int | None": (_integer, "an integer"),
-    "float | None": (_number, "a number"),
-    "str | None": (_word, "a word"),
-    "tuple[int, ...]": (_list_of(_integer), "integers separated by commas"),
-    "tuple[float, ...]": (_list_of(_number), "numbers separated by commas"),
-}
-
-
-def _range_problem(value: object, known: Key) -> str | None:
-    """What would have been right, or None when the value is."""
-    if isinstance(value, str):
-        return _one_of(known.choices) if known.choices and value not in known.choices else None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    low, high = known.minimum, known.maximum
-    if (low is None or value >= low) and (high is None or value <= high):
-        return None
-    if low is not None and high is not None:
-        return f"between {low:g} and {high:g}"
-    return f"at least {low:g}" if low is not None else f"at most {high:g}"
-
-
-def _one_of(choices: Sequence[str]) -> str:
-    return "one of " + ", ".join(choices) if choices else ""
-
-
-def _written(value: object) -> str:
-    """A default as one would write it in a cfg."""
-    if isinstance(value, bool):
-        return str(int(value))
-    if isinstance(value, tuple):
-        return ",".join(map(_written, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
 def described_keys(kind: type[SectionSpec]) -> Iterator[tuple[str, str, str, Key]]:
     """For each key of a section's class: its name, its type in words, its default as written, and what is known."""
     for name, (field, annotation) in keys_of(kind).items():
-        default = "" if field.default is None or field.default == () else _written(field.default)
-        yield name, _READERS[str(annotation)][1], default, field.metadata["key"]
+        yield name, KINDS[annotation].words, written(field.default), field.metadata["key"]

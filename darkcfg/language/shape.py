@@ -35,7 +35,7 @@ class Geometry(NamedTuple):
     note: str = ""
     """What a reader of the layer table would not guess: channels left out, pixels skipped."""
     ragged: bool = False
-    """The sources differ in size, so the output is a flat vector as in C."""
+    """The sources differ in height or width, so the output is a flat vector as in C."""
 
 
 class GeometryError(Exception):
@@ -48,5 +48,5 @@ class GeometryError(Exception):
 
 
 def window_output(size: int, window: int, stride: int, padding: int) -> int:
-    """(size + padding - window) / stride + 1 with the padding of both sides together; C truncates towards zero."""
-    return int((size + padding - window) / stride) + 1
+    """(size + padding - window) / stride + 1 with the padding of both sides together; 0 where no window fits."""
+    return max(0, (size + padding - window) // stride + 1)

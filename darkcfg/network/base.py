@@ -39,3 +39,10 @@ def nothing(*shape: int) -> nn.Parameter:
 def buffer_of(module: nn.Module, name: str) -> Tensor:
     """The buffer `name` of a module, for registrations that a type checker cannot see."""
     return cast(Tensor, getattr(module, name))
+
+
+def trains(layer: Layer, name: str) -> bool:
+    """Whether the parameter `name` of a layer's module is trained: by `train=`, and whitened filters never."""
+    if name == "weight" and getattr(layer.spec, "whitening", False):
+        return False
+    return layer.spec.train == "all" or (layer.spec.train == "bias" and name.endswith("bias"))

@@ -84,7 +84,7 @@ def unsaid_eps(bn: BatchNorm | None) -> Iterator[str]:
 def _covariance(images: Tensor, size: int) -> Tensor:
     """Of all size x size patches, around 0 as in airbench: (channels * size * size) squared."""
     total, count = images.new_zeros(()), 0
-    for part in images.split(500):
+    for part in torch.split(images, 500):
         patches = F.unfold(part, size).transpose(0, 1).flatten(1)
         total = total + patches @ patches.T
         count += patches.shape[1]

@@ -43,7 +43,7 @@ class Softmax(CostModule):
         """(N, C, H, W) to (N, K, 1, 1) in at least float32."""
         scores = x.flatten(1)
         if self.training and x.requires_grad:
-            probabilities: Tensor = _Through.apply(scores, self.groups, self.temperature)  # type: ignore[no-untyped-call]
+            probabilities: Tensor = _Through.apply(scores, self.groups, self.temperature)
         else:
             probabilities = log_softmax(scores, self.groups, self.temperature).exp()
         return probabilities[:, :, None, None]
@@ -79,7 +79,7 @@ class Cost(CostModule):
 def cross_entropy(scores: Tensor, truth: Tensor, groups: int = 1, temperature: float = 1.0) -> Loss:
     """C's softmax loss of scores (N, K) against truth (N, K): gradient p - t, whatever `truth` sums to."""
     _check_truth(scores, truth)
-    objective: Tensor = _CrossEntropy.apply(scores, truth, groups, temperature)  # type: ignore[no-untyped-call]
+    objective: Tensor = _CrossEntropy.apply(scores, truth, groups, temperature)
     loss = objective.detach()
     return Loss(objective, loss if temperature == 1 else loss / temperature)
 
@@ -88,7 +88,7 @@ def log_softmax(scores: Tensor, groups: int = 1, temperature: float = 1.0) -> Te
     """Of (N, K) in `groups` parts of K / groups, in at least float32; the same shape."""
     if temperature != 1:
         scores = at_least_float32(scores) / temperature
-    parts = scores.unflatten(1, (groups, -1)) if groups > 1 else scores
+    parts = scores.reshape(len(scores), groups, -1) if groups > 1 else scores
     return torch.log_softmax(parts, -1, dtype=_precise(scores.dtype)).flatten(1)
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from typing import cast
 
 from torch import Generator, Tensor, nn
 
 from darkcfg.language.plan import IMAGE, Layer, Plan
 from darkcfg.language.sections.pointwise import Dropout
-from darkcfg.network.base import LayerModule
+from darkcfg.network.base import LayerModule, trains
 from darkcfg.network.batchnorm import BatchNorm, Statistics
 from darkcfg.network.cost import CostModule
-from darkcfg.network.groups import trains
 from darkcfg.network.image import Coordinates, check_images, normalisation_of
 from darkcfg.network.registry import module_for
 
@@ -30,11 +30,11 @@ class Graph(nn.Module):
         self.normalisation = normalisation_of(plan.net)
         self.coordinates = Coordinates(plan.net.image) if plan.net.coordinates else nn.Identity()
         self.layers = nn.ModuleList(module_for(layer, generator) for layer in plan.layers)
-        for layer, module in zip(plan.layers, self.layers, strict=True):
+        for layer, module in self.layer_modules():
             for name, parameter in module.named_parameters():
                 parameter.requires_grad_(trains(layer, name))
         self.statistics = Statistics(module for module in self.modules() if isinstance(module, BatchNorm))
-        self._sources = tuple(tuple(after_dropout(plan.layers, s, layer.index) for s in layer.sources) for layer in plan.layers)
+        self._sources = [[after_dropout(plan.layers, s, layer.index) for s in layer.sources] for layer in plan.layers]
         self._expiring = _expiring(self._sources)
         self._read = {source for sources in self._sources for source in sources}
 
@@ -76,8 +76,7 @@ class Graph(nn.Module):
 
     def layer_modules(self) -> Sequence[tuple[Layer, LayerModule]]:
         """Each planned layer with its module, in the order of the file."""
-        return [(layer, module) for layer, module in zip(self.plan.layers, self.layers, strict=True)
-                if isinstance(module, LayerModule)]
+        return list(zip(self.plan.layers, cast("Iterable[LayerModule]", self.layers), strict=True))
 
 
 def after_dropout(layers: Sequence[Layer], source: int, reader: int) -> int:

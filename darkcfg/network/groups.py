@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from torch import nn
 
-from darkcfg.language.plan import Layer, Plan
+from darkcfg.language.plan import Layer
+from darkcfg.network.base import LayerModule, trains
+from darkcfg.network.graph import Graph
 
 
 @dataclass(frozen=True)
@@ -28,12 +29,21 @@ class TrainedParameter:
     """A bias is frozen after this many epochs; 0 for never, and for what is no bias."""
 
 
-def trains(layer: Layer, name: str) -> bool:
-    """Whether the parameter `name` of a layer's module is trained: by `train=`, and whitened filters never."""
-    if name == "weight" and getattr(layer.spec, "whitening", False):
-        return False
-    return layer.spec.train == "all" or (layer.spec.train == "bias" and name.endswith("bias"))
+def parameter_groups(net: Graph) -> tuple[TrainedParameter, ...]:
+    """Every parameter of the network, in the order of its layers."""
+    return tuple(row for layer, module in net.layer_modules() for row in _rows(layer, module))
 
 
-def parameter_groups(plan: Plan, layers: nn.ModuleList) -> Iterator[TrainedParameter]:
-    pass
+def _rows(layer: Layer, module: LayerModule) -> list[TrainedParameter]:
+    return [
+        TrainedParameter(
+            name=f"layers.{layer.index}.{name}",
+            parameter=parameter,
+            layer=layer.index,
+            is_weight=name == "weight",
+            learning_rate=layer.spec.learning_rate,
+            trained=trains(layer, name),
+            train_bias_epochs=layer.spec.train_bias_epochs if name.endswith("bias") else 0.0,
+        )
+        for name, parameter in module.named_parameters()
+    ]

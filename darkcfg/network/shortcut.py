@@ -24,7 +24,7 @@ class _Gate(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Tensor:  # noqa: ANN401
-        (x,) = ctx.saved_tensors
+        x: Tensor = ctx.saved_tensors[0]
         return torch.where(x > 0, gradient, 0.1 * gradient)
 
 
@@ -38,7 +38,7 @@ class _Product(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Tensor:  # noqa: ANN401
-        (x,) = ctx.saved_tensors
+        x: Tensor = ctx.saved_tensors[0]
         return gradient * x
 
 

@@ -64,3 +64,23 @@ class LayerSpec(SectionSpec):
     def detail(self) -> str:
         """The layer in a few words for the layer table, such as `3x3/2 64 bn leaky`."""
         return ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchNormKeys(LayerSpec):
+    """What a section that can normalise over the batch says about it."""
+
+    bn_momentum: float = key(
+        0.01,
+        "weight of the new value in the rolling statistics",
+        minimum=0,
+        maximum=1,
+        extension=True,
+        doubt=(0.5, "it is the weight of the new value, as in torch: for a rolling average of .99 write bn_momentum=0.01"),
+    )
+    bn_eps: float = key(1e-5, "added to the variance", minimum=0, extension=True)
+
+    @property
+    def normalises(self) -> bool:
+        """Whether the layer normalises over the batch."""
+        return True

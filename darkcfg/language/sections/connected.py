@@ -6,22 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from darkcfg.language.activations import KNOWN
+from darkcfg.language.activations import KNOWN, NOT_BUILT
 from darkcfg.language.schema import key
-from darkcfg.language.sections.base import LayerSpec
+from darkcfg.language.sections.base import BatchNormKeys
 from darkcfg.language.sections.convolutional import LOGISTIC_SURPRISES
 from darkcfg.language.shape import Geometry, Shape
 
 
 @dataclass(frozen=True, kw_only=True)
-class Connected(LayerSpec):
+class Connected(BatchNormKeys):
     """Flattens its input in the order channels, height, width."""
 
     names: ClassVar = ("connected", "conn")
     reads_flat: ClassVar = True
 
     output: int = key(1, "number of outputs", minimum=1)
-    activation: str = key("logistic", "applied last", choices=KNOWN, absent=LOGISTIC_SURPRISES)
+    activation: str = key("logistic", "applied last", choices=KNOWN, pending_choices=NOT_BUILT, absent=LOGISTIC_SURPRISES)
     batch_normalize: bool = key(False, "normalise over the batch before the activation")
     init: str = key(
         "kaiming_uniform",
@@ -30,10 +30,11 @@ class Connected(LayerSpec):
         extension=True,
     )
     logit_scale: float = key(1.0, "multiplies the output, after the activation", extension=True)
-    bn_momentum: float = key(
-        0.01, "weight of the new value in the rolling statistics", minimum=0, maximum=1, extension=True
-    )
-    bn_eps: float = key(1e-5, "added to the variance", minimum=0, extension=True)
+
+    @property
+    def normalises(self) -> bool:
+        """Whether the layer normalises over the batch."""
+        return self.batch_normalize
 
     def geometry(self, sources: Sequence[Shape]) -> Geometry:
         """Weights are stored [output][input]."""

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from darkcfg.language.activations import KNOWN
+from darkcfg.language.activations import KNOWN, NOT_BUILT
 from darkcfg.language.schema import key
-from darkcfg.language.sections.base import LayerSpec
+from darkcfg.language.sections.base import BatchNormKeys
 from darkcfg.language.shape import Geometry, GeometryError, Shape, window_output
 
 LOGISTIC_SURPRISES = "darknet's default is logistic, which is rarely meant; write activation=leaky or linear"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Convolutional(LayerSpec):
+class Convolutional(BatchNormKeys):
     """Cross-correlation with zero padding; with batch norm the bias is batch norm's."""
 
     names: ClassVar = ("convolutional", "conv")
@@ -30,7 +30,7 @@ class Convolutional(LayerSpec):
     groups: int = key(1, "split channels and filters into groups that do not see each other", minimum=1)
     dilation: int = key(1, "distance between the pixels a filter reads", minimum=1, fork="alexeyab")
     batch_normalize: bool = key(False, "normalise over batch, height and width before the activation")
-    activation: str = key("logistic", "applied last", choices=KNOWN, absent=LOGISTIC_SURPRISES)
+    activation: str = key("logistic", "applied last", choices=KNOWN, pending_choices=NOT_BUILT, absent=LOGISTIC_SURPRISES)
     init: str = key(
         "kaiming_normal",
         "initial weights by torch's names; kaiming_normal with gain sqrt 2 is pjreddie's",
@@ -40,10 +40,6 @@ class Convolutional(LayerSpec):
     whitening: bool = key(
         False, "set the filters from the data's patches so that their outputs are uncorrelated", extension=True
     )
-    bn_momentum: float = key(
-        0.01, "weight of the new value in the rolling statistics", minimum=0, maximum=1, extension=True
-    )
-    bn_eps: float = key(1e-5, "added to the variance", minimum=0, extension=True)
     flipped: bool = key(False, "weights are stored transposed", pending=True)
     binary: bool = key(False, "binary weights", pending=True)
     xnor: bool = key(False, "binary weights and inputs", pending=True)
@@ -66,6 +62,11 @@ class Convolutional(LayerSpec):
     quantized: bool = key(False, "of another fork", effect=False)
 
     @property
+    def normalises(self) -> bool:
+        """Whether the layer normalises over the batch."""
+        return self.batch_normalize
+
+    @property
     def strides(self) -> tuple[int, int]:
         """Vertical and horizontal step."""
         return self.stride_y or self.stride, self.stride_x or self.stride
@@ -83,45 +84,49 @@ class Convolutional(LayerSpec):
     def geometry(self, sources: Sequence[Shape]) -> Geometry:
         """As `convolutional_out_height` in C: the formula for the output size leaves dilation out."""
         (source,) = sources
-        if self.filters % self.groups or source.c % self.groups:
-            raise GeometryError(
-                f"groups={self.groups} does not divide {self.filters} filters and {source.c} input channels",
-                key="groups",
-                expected="a divisor of both",
-                received=str(self.groups),
-            )
-        heights, widths = (
-            window_output(length, self.size, stride, 2 * self.pads)
-            for length, stride in zip((source.h, source.w), self.strides, strict=True)
-        )
-        if min(source.h, source.w) + 2 * self.pads < self.size or min(heights, widths) < 1:
+        self._check_groups(source)
+        height, width = self._slide(source, self.size, self.pads)
+        if min(height, width) < 1:
             raise GeometryError(
                 f"a {self.size}x{self.size} filter does not fit on a map of {source.h}x{source.w}",
                 key="size",
-                expected=f"size at most {min(source.h, source.w) + 2 * self.pads}",
-                received=f"size {self.size}",
-                hint="write pad=1, a smaller size, or pool less before this layer",
+                expected=f"at most {min(source.h, source.w) + 2 * self.pads}",
+                received=str(self.size),
+                hint="write pad=1, a smaller size, or shrink the map less before this layer",
             )
-        self._check_dilation(source, heights, widths)
+        self._check_dilation(source, height, width)
         weights = self.filters * (source.c // self.groups) * self.size**2
         biases = self.filters * (2 if self.batch_normalize else 1)
         stored = weights + biases + (2 * self.filters if self.batch_normalize else 0)
-        output = Shape(self.filters, heights, widths)
-        return Geometry(output, weights + biases, stored, 2 * weights * heights * widths)
+        return Geometry(Shape(self.filters, height, width), weights + biases, stored, 2 * weights * height * width)
 
-    def _check_dilation(self, source: Shape, heights: int, widths: int) -> None:
+    def _slide(self, source: Shape, reach: int, pads: int) -> tuple[int, int]:
+        """Height and width of the map that a window of side `reach` leaves."""
+        vertical, horizontal = self.strides
+        return (
+            window_output(source.h, reach, vertical, 2 * pads),
+            window_output(source.w, reach, horizontal, 2 * pads),
+        )
+
+    def _check_groups(self, source: Shape) -> None:
+        for count, what in ((source.c, "input channels"), (self.filters, "filters")):
+            if count % self.groups:
+                raise GeometryError(
+                    f"groups={self.groups} does not divide {count} {what}",
+                    key="groups",
+                    expected=f"a divisor of {source.c} input channels and {self.filters} filters",
+                    received=str(self.groups),
+                )
+
+    def _check_dilation(self, source: Shape, height: int, width: int) -> None:
         """C's formula ignores dilation; where the true size differs, C reads beyond its buffers."""
         reach = self.used_dilation * (self.size - 1) + 1
-        padding = 2 * self.pads * self.used_dilation
-        true = [
-            window_output(length, reach, stride, padding)
-            for length, stride in zip((source.h, source.w), self.strides, strict=True)
-        ]
-        if true != [heights, widths]:
+        true = self._slide(source, reach, self.pads * self.used_dilation)
+        if true != (height, width):
             raise GeometryError(
                 f"dilation={self.dilation} with size={self.size} and padding {self.pads} changes the size of the map",
                 key="dilation",
-                expected=f"a map of {heights}x{widths}, the size C allocates",
+                expected=f"a map of {height}x{width}, the size C allocates",
                 received=f"a map of {true[0]}x{true[1]}",
                 hint="use size=3 pad=1 with dilation",
             )

@@ -19,7 +19,7 @@ class Softmax(LayerSpec):
     reads_flat: ClassVar = True
 
     groups: int = key(1, "split the scores into this many distributions", minimum=1)
-    temperature: float = key(1.0, "scores are divided by it", minimum=1e-6)
+    temperature: float = key(1.0, "scores are divided by it", above=0)
     tree: str | None = key(None, "hierarchy of classes, a file", pending=True)
     spatial: bool = key(False, "softmax over channels at every pixel", pending=True)
     noloss: bool = key(False, "no cross entropy here", pending=True)
@@ -29,14 +29,14 @@ class Softmax(LayerSpec):
         size = sources[0].size
         if size % self.groups:
             raise GeometryError(
-                f"groups={self.groups} does not divide {size} scores", key="groups", expected=f"a divisor of {size}"
+                f"groups={self.groups} does not divide {size} scores", key="groups", expected=f"a divisor of {size}", received=str(self.groups)
             )
         return Geometry(Shape(size, 1, 1))
 
     def detail(self) -> str:
         """Groups and temperature where they are not 1."""
-        facts = [f"groups {self.groups}" * (self.groups > 1), f"temperature {self.temperature:g}" * (self.temperature != 1)]
-        return " ".join(filter(None, facts))
+        facts = (("groups", self.groups), ("temperature", self.temperature))
+        return " ".join(f"{name} {value:g}" for name, value in facts if value != 1)
 
 
 @dataclass(frozen=True, kw_only=True)

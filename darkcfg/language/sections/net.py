@@ -9,6 +9,8 @@ from darkcfg.language.schema import key
 from darkcfg.language.sections.recipe import Augmentation, Optimizer, Schedule
 from darkcfg.language.shape import Shape
 
+PIXELS_ARE_SMALL = "pixels are in [0, 1]; divide a value meant for 0 to 255 by 255"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Net(Schedule, Optimizer, Augmentation):
@@ -21,18 +23,22 @@ class Net(Schedule, Optimizer, Augmentation):
         1, "parts of a batch that pass one after the other; batch norm sees one part at a time", minimum=1
     )
     time_steps: int = key(1, "of recurrent networks", minimum=1, pending=True)
-    height: int = key(0, "height of the image", minimum=0)
-    width: int = key(0, "width of the image", minimum=0)
-    channels: int = key(0, "channels of the image", minimum=0)
-    inputs: int = key(0, "number of inputs, where the input is no image", minimum=0)
+    height: int = key(0, "height of the image", minimum=1)
+    width: int = key(0, "width of the image", minimum=1)
+    channels: int = key(0, "channels of the image", minimum=1)
+    inputs: int = key(0, "number of inputs, where the input is no image", minimum=1)
     dataset: str = key("", "the data set when --data is not given", extension=True)
-    mean: tuple[float, ...] = key((), "subtracted from pixels / 255, one value or one a channel", extension=True)
-    std: tuple[float, ...] = key((), "pixels / 255 - mean is divided by it", extension=True)
+    mean: tuple[float, ...] = key(
+        (), "subtracted from pixels / 255, one value or one a channel", extension=True, doubt=(20, PIXELS_ARE_SMALL)
+    )
+    std: tuple[float, ...] = key(
+        (), "pixels / 255 - mean is divided by it", above=0, extension=True, doubt=(20, PIXELS_ARE_SMALL)
+    )
     coordinates: bool = key(
         False, "the last two channels are x and y from -1 to 1, added to the image", extension=True
     )
     ema_decay: float = key(
-        0.0, "test a moving average of the weights with this decay an update", minimum=0, maximum=0.9999999, extension=True
+        0.0, "test a moving average of the weights with this decay an update", minimum=0, below=1, extension=True
     )
     tta: str = key(
         "none",
@@ -45,6 +51,8 @@ class Net(Schedule, Optimizer, Augmentation):
     random: bool = key(False, "train at random image sizes", pending=True, fork="pjreddie")
     contrastive: bool = key(False, "unsupervised training", pending=True, fork="alexeyab")
     unsupervised: bool = key(False, "unsupervised training", pending=True, fork="alexeyab")
+    contrastive_jit_flip: bool = key(False, "of contrastive=1", effect=False, fork="alexeyab")
+    contrastive_color: bool = key(False, "of contrastive=1", effect=False, fork="alexeyab")
     attention: bool = key(False, "picture of C", effect=False, fork="alexeyab")
     adversarial_lr: float = key(0.0, "adversarial training", pending=True, fork="alexeyab")
     max_chart_loss: float = key(20.0, "chart of C", effect=False, fork="alexeyab")
@@ -67,7 +75,8 @@ class Net(Schedule, Optimizer, Augmentation):
     @property
     def input(self) -> Shape:
         """The shape of one image as the first layer sees it."""
-        return Shape(self.inputs, 1, 1) if self.inputs and not self.height else Shape(self.channels, self.height, self.width)
+        image = Shape(self.channels, self.height, self.width)
+        return image if image.size or not self.inputs else Shape(self.inputs, 1, 1)
 
     @property
     def image(self) -> Shape:

@@ -6,24 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from darkcfg.language.activations import KNOWN
+from darkcfg.language.activations import KNOWN, NOT_BUILT
 from darkcfg.language.schema import key
-from darkcfg.language.sections.base import LayerSpec
+from darkcfg.language.sections.base import BatchNormKeys, LayerSpec
 from darkcfg.language.shape import Geometry, Shape
 
 DROPOUT_FORKS = "pjreddie's default .5 is used; AlexeyAB's is .2, so write the value that you mean"
 
 
 @dataclass(frozen=True, kw_only=True)
-class BatchNorm(LayerSpec):
+class BatchNorm(BatchNormKeys):
     """Normalises each channel over batch, height and width, then scales and shifts it."""
 
     names: ClassVar = ("batchnorm",)
-
-    bn_momentum: float = key(
-        0.01, "weight of the new value in the rolling statistics", minimum=0, maximum=1, extension=True
-    )
-    bn_eps: float = key(1e-5, "added to the variance", minimum=0, extension=True)
 
     def geometry(self, sources: Sequence[Shape]) -> Geometry:
         """Scale and bias are learnable; AlexeyAB's layout stores biases, scales, means and variances."""
@@ -37,7 +32,7 @@ class Activation(LayerSpec):
 
     names: ClassVar = ("activation",)
 
-    activation: str = key("linear", "the function", choices=KNOWN)
+    activation: str = key("linear", "the function", choices=KNOWN, pending_choices=NOT_BUILT)
 
     def geometry(self, sources: Sequence[Shape]) -> Geometry:
         """The shape of the source."""
@@ -56,7 +51,7 @@ class Dropout(LayerSpec):
     reads_flat: ClassVar = True
 
     probability: float = key(
-        0.5, "share of the values that become zero", minimum=0, maximum=0.999999, absent=DROPOUT_FORKS
+        0.5, "share of the values that become zero", minimum=0, below=1, absent=DROPOUT_FORKS
     )
     dropblock: bool = key(False, "drop squares instead of values", pending=True, fork="alexeyab")
     dropblock_size_rel: float = key(0.0, "side of the squares, share of the width", pending=True, fork="alexeyab")

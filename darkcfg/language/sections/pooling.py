@@ -40,25 +40,29 @@ class _Window(LayerSpec):
     def geometry(self, sources: Sequence[Shape]) -> Geometry:
         """(size + padding - window) / stride + 1, with the total padding."""
         (source,) = sources
-        height, width = (
-            window_output(length, self.window, stride, self.total_padding)
-            for length, stride in zip((source.h, source.w), self.strides, strict=True)
-        )
-        if min(height, width) < 1 or min(source.h, source.w) + self.total_padding < self.window:
+        sides = tuple(zip((source.h, source.w), self.strides, strict=True))
+        height, width = (window_output(length, self.window, stride, self.total_padding) for length, stride in sides)
+        if min(height, width) < 1:
             raise GeometryError(
                 f"a {self.window}x{self.window} window does not fit on a map of {source.h}x{source.w}",
                 key="size",
-                expected=f"size at most {min(source.h, source.w) + self.total_padding}",
-                received=f"size {self.window}",
+                expected=f"at most {min(source.h, source.w) + self.total_padding}",
+                received=str(self.window),
             )
-        if self.total_padding // 2 >= self.window:
+        if any(self._has_empty_window(length, stride) for length, stride in sides):
             raise GeometryError(
-                f"padding={self.total_padding} leaves windows that hold no pixel",
+                f"padding={self.total_padding} leaves a window that holds no pixel",
                 key="padding",
-                expected=f"less than {2 * self.window}, the padding of both sides together",
+                expected=f"at most {2 * self.window - 2}, the padding of both sides together",
                 received=str(self.total_padding),
             )
         return Geometry(Shape(source.c, height, width))
+
+    def _has_empty_window(self, length: int, stride: int) -> bool:
+        """Whether the first window ends before the map or the last one starts behind it."""
+        before = self.total_padding // 2
+        last = stride * (window_output(length, self.window, stride, self.total_padding) - 1) - before
+        return before >= self.window or last >= length
 
     def detail(self) -> str:
         """`2x2/2`."""

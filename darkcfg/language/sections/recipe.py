@@ -16,16 +16,16 @@ class Schedule(SectionSpec):
     learning_rate: float = key(0.001, "the learning rate before the policy changes it", minimum=0)
     policy: str = key("constant", "how the learning rate changes over the run", choices=POLICIES)
     burn_in: int = key(0, "batches of warm-up: rate * (batch / burn_in) ^ power", minimum=0)
-    power: float = key(4.0, "exponent of burn_in, poly and random")
+    power: float = key(4.0, "exponent of burn_in, poly and random", minimum=0)
     max_batches: int = key(0, "number of updates of the run", minimum=0)
     epochs: float = key(0.0, "passes over the training images; ends the run if max_batches does not before", minimum=0, extension=True)
     warmup_epochs: float = key(
         0.0, "epochs of linear warm-up from 0; the policy then runs over the rest", minimum=0, extension=True
     )
     step: int = key(1, "batches between two changes of policy=step; centre of policy=sigmoid", minimum=1)
-    scale: float = key(1.0, "factor at each step of policy=step")
+    scale: float = key(1.0, "factor at each step of policy=step", minimum=0)
     steps: tuple[int, ...] = key((), "batches at which policy=steps changes the rate")
-    scales: tuple[float, ...] = key((), "factors of policy=steps, one for each of steps")
+    scales: tuple[float, ...] = key((), "factors of policy=steps, one for each of steps", minimum=0)
     gamma: float = key(1.0, "base of policy=exp, slope of policy=sigmoid")
     learning_rate_min: float = key(1e-5, "end of each cycle of policy=sgdr", minimum=0, fork="alexeyab")
     sgdr_cycle: int = key(0, "batches of the first cycle of policy=sgdr; max_batches when 0", minimum=0, fork="alexeyab")
@@ -36,7 +36,7 @@ class Schedule(SectionSpec):
 class Optimizer(SectionSpec):
     """The rule of an update."""
 
-    momentum: float = key(0.9, "share of the last update that is kept", minimum=0, maximum=1)
+    momentum: float = key(0.9, "share of the last update that is kept", minimum=0, below=1)
     decay: float = key(0.0001, "weight decay; on weights only, never on biases and batch norm", minimum=0)
     nesterov: bool = key(False, "look ahead along the momentum, as torch's SGD", extension=True)
     optimizer: str = key(
@@ -46,10 +46,10 @@ class Optimizer(SectionSpec):
         "sgd", "rule for what optimizer=muon does not take", choices=("sgd", "adamw"), extension=True
     )
     muon_learning_rate: float = key(0.0, "rate of optimizer=muon; learning_rate when 0", minimum=0, extension=True)
-    muon_momentum: float = key(0.6, "momentum of optimizer=muon", minimum=0, maximum=1, extension=True)
+    muon_momentum: float = key(0.6, "momentum of optimizer=muon", minimum=0, below=1, extension=True)
     adam: bool = key(False, "C's Adam", pending=True)
-    B1: float = key(0.9, "first decay rate of Adam", minimum=0, maximum=1)
-    B2: float = key(0.999, "second decay rate of Adam", minimum=0, maximum=1)
+    B1: float = key(0.9, "first decay rate of Adam", minimum=0, below=1)
+    B2: float = key(0.999, "second decay rate of Adam", minimum=0, below=1)
     eps: float = key(1e-7, "added to the root in Adam", minimum=0)
     clip: float = key(0.0, "clamp weights to [-clip, clip] after each update", minimum=0, pending=True, fork="pjreddie")
     ema_alpha: float = key(0.0, "C's moving average of the weights", minimum=0, pending=True, fork="alexeyab")
@@ -61,7 +61,7 @@ class Augmentation(SectionSpec):
 
     flip: bool = key(True, "mirror half of the images")
     label_smooth_eps: float = key(
-        0.0, "the true class gets 1 - eps, the others share eps", minimum=0, maximum=0.999999, fork="alexeyab"
+        0.0, "the true class gets 1 - eps, the others share eps", minimum=0, below=1, fork="alexeyab"
     )
     crop_padding: int = key(0, "pad the image by this many pixels and crop at random", minimum=0, extension=True)
     crop_padding_mode: str = key(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from darkcfg.language.activations import KNOWN
+from darkcfg.language.activations import KNOWN, NOT_BUILT
 from darkcfg.language.schema import key
 from darkcfg.language.sections.base import LayerSpec, Reference
 from darkcfg.language.shape import Geometry, GeometryError, Shape
@@ -19,7 +19,7 @@ class Shortcut(LayerSpec):
     names: ClassVar = ("shortcut",)
 
     from_: tuple[int, ...] = key((), "the layers to add: a number, or several separated by commas", required=True)
-    activation: str = key("linear", "applied after the addition", choices=KNOWN)
+    activation: str = key("linear", "applied after the addition", choices=KNOWN, pending_choices=NOT_BUILT)
     alpha: float = key(1.0, "factor on the previous layer", fork="pjreddie")
     beta: float = key(1.0, "factor on the added layers", fork="pjreddie")
     backward: str = key(
@@ -63,7 +63,7 @@ class Shortcut(LayerSpec):
                 key="from",
                 expected="equal sizes, or one that is the other times the same integer in height and width",
                 received=f"{other} added to {previous}",
-                hint="check the strides between the two layers; print-arch shows every size",
+                hint="give both branches the same strides",
             )
         notes = []
         if previous.c != other.c:
@@ -91,4 +91,5 @@ def step_between(one: int, other: int) -> int | None:
 
 def ordinal(number: int) -> str:
     """`2nd`, `3rd`, `4th`."""
-    return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(number if number < 20 else number % 10, 'th') }"
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"

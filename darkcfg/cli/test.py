@@ -1,0 +1,64 @@
+"""`darkcfg test`: what a trained network scores."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from darkcfg.cli.options import (
+    coarse_option, data_dir_option, data_option, device_option, runs_dir_option, screen_columns, show_warnings,
+)  # fmt: skip
+from darkcfg.engine.folder import find_run, is_run
+from darkcfg.language.errors import UsageError
+from darkcfg.language.library import find_cfg
+from darkcfg.language.plan import read
+
+
+@click.command("test")
+@click.argument("cfg", metavar="[RUN | CFG WEIGHTS]", required=False)
+@click.argument("weights", metavar="", required=False, type=click.Path(path_type=Path))
+@click.option("--weights", "which", type=click.Choice(["last", "best"]), default="last", show_default=True, help="Which weights of a RUN.")
+@data_option
+@data_dir_option
+@coarse_option
+@device_option
+@runs_dir_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--quiet", is_flag=True, help="Print the accuracy only.")
+def command(  # noqa: PLR0913 - one argument for each option
+    cfg: str | None, weights: Path | None, which: str, data: str | None, data_dir: Path | None, coarse: bool,
+    device: str, runs_dir: Path, as_json: bool, quiet: bool,
+) -> None:  # fmt: skip
+    """Evaluate every test image: accuracy, worst classes, most confused pairs.
+
+    With no argument the newest run. The figures are those of one view of each image, in fp32.
+    """
+    folder = None
+    if cfg is None or is_run(cfg) or (weights is None and is_run(runs_dir / cfg)):
+        folder = find_run(runs_dir, cfg)
+        plan, weights = read(folder / "net.cfg"), folder / f"{which}.safetensors"
+    elif weights is None:
+        raise UsageError(f"{cfg} is a cfg, and test needs weights too", expected="darkcfg test CFG WEIGHTS, or a run")
+    else:
+        plan = read(find_cfg(cfg))
+        show_warnings(plan)
+    from darkcfg.engine.testing import Tested, score
+    from darkcfg.report.loading import loading_sink
+
+    tested = Tested(plan, weights, folder, data, data_dir, coarse=coarse, device=device)
+    result = score(tested, loading_sink(sys.stderr, quiet=quiet or as_json))
+    if folder:
+        from darkcfg.report.confusion import draw_confusion
+
+        draw_confusion(result.evaluation.confusion, result.evaluation.classes, folder / "confusion.png", title=folder.name)
+    if as_json:
+        click.echo(json.dumps(result.as_json(), indent=2, ensure_ascii=False))
+    elif quiet:
+        click.echo(f"accuracy {result.evaluation.top1:.2%}")
+    else:
+        from darkcfg.report.evaluation import evaluation_text
+
+        click.echo(evaluation_text(result.evaluation, where=result.places(), columns=screen_columns()), nl=False)

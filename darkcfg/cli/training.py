@@ -1,0 +1,147 @@
+"""What `train` does once the cfg is read: prepare, run, show and store."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import click
+
+from darkcfg.engine.events import Choice, Interrupted, RunDone, Sink
+from darkcfg.engine.folder import RunFolder, create_run, find_run
+from darkcfg.engine.launch import Prepared, choose_data, prepare, resume_run, start_run
+from darkcfg.engine.record import Options
+from darkcfg.engine.train import Job, Training
+from darkcfg.language.errors import UsageError
+from darkcfg.language.plan import Plan, read
+from darkcfg.report.charts import ChartFile
+from darkcfg.report.confusion import draw_confusion
+from darkcfg.report.console import console_sink
+from darkcfg.report.files import MetricsFile, read_metrics
+from darkcfg.report.loading import loading_sink
+from darkcfg.report.statistics import summary_text
+
+
+class StopSwitch:
+    """Ctrl-C asks for a stop after the current step; a second one stops at once."""
+
+    def __init__(self) -> None:
+        self.is_on = False
+
+    def __call__(self) -> bool:
+        """Whether a stop was asked for."""
+        return self.is_on
+
+    @contextmanager
+    def armed(self) -> Iterator[None]:
+        """Take SIGINT and SIGTERM while the block runs."""
+        signals = (signal.SIGINT, signal.SIGTERM)
+        before = [signal.signal(number, self._asked) for number in signals]
+        try:
+            yield
+        finally:
+            for number, handler in zip(signals, before, strict=True):
+                signal.signal(number, handler)
+
+    def _asked(self, _number: int, _frame: FrameType | None) -> None:
+        if self.is_on:
+            raise KeyboardInterrupt
+        self.is_on = True
+
+
+def start(plan: Plan, flags: dict[str, Any]) -> None:
+    """Train as often as `--runs` says and print the result."""
+    choice = choose_data(plan, flags["data"])
+    options = Options(
+        choice.value, str(flags["data_dir"].absolute()) if flags["data_dir"] else None, flags["coarse"], flags["val"],
+        flags["device"], flags["precision"], flags["compiled"], flags["deterministic"], flags["seed"], flags["weights"],
+    )  # fmt: skip
+    prepared = prepare(plan, options, choice, loading_sink(sys.stderr, quiet=flags["quiet"]))
+    if flags["dry_run"]:
+        from darkcfg.cli.rehearsal import rehearse
+
+        rehearse(prepared, flags["seed"])
+        return
+    switch, results = StopSwitch(), []
+    for seed in range(flags["seed"], flags["seed"] + flags["count"]):
+        name = flags["name"] if flags["count"] == 1 or not flags["name"] else f"{flags['name']}-{seed}"
+        folder = create_run(flags["runs_dir"], plan.name, name)
+        job = start_run(prepared, seed, folder, switch)
+        results.append(_train(job, switch, flags, resume=False))
+    _print_results(results, flags)
+
+
+def resume(flags: dict[str, Any]) -> None:
+    """Go on with a run from its state.pt."""
+    folder = find_run(flags["runs_dir"], flags["resumed"] or None)
+    record = folder.record()
+    if (folder / "result.json").is_file():
+        raise UsageError("the run is finished", where=folder.path, help="start a new one: darkcfg train CFG [WEIGHTS]")
+    plan = read(folder / "net.cfg")
+    options = Options.of(record)
+    if flags["data_dir"]:
+        options = dataclasses.replace(options, data_dir=str(flags["data_dir"].absolute()))
+    if flags["device"] != "auto":
+        options = dataclasses.replace(options, device=flags["device"])
+    choice = Choice("data", options.data, "as before")
+    prepared = prepare(plan, options, choice, loading_sink(sys.stderr, quiet=flags["quiet"]))
+    _check_same_data(prepared, record, folder)
+    switch = StopSwitch()
+    job = resume_run(prepared, record["seed"], folder, switch)
+    _print_results([_train(job, switch, flags, resume=True)], flags)
+
+
+def _check_same_data(prepared: Prepared, record: dict[str, Any], folder: RunFolder) -> None:
+    if prepared.data.fingerprint != record["data"]["fingerprint"]:
+        raise UsageError(
+            "the data is not what the run began with",
+            where=folder.path,
+            expected=f"fingerprint {record['data']['fingerprint']} of {record['data']['origin']}",
+            received=f"fingerprint {prepared.data.fingerprint} of {prepared.data.origin}",
+            help="give the same images, or start a new run",
+        )
+
+
+def _train(job: Job, switch: StopSwitch, flags: dict[str, Any], *, resume: bool) -> RunDone:
+    """One run with its sinks; leaves with 130 when it was interrupted."""
+    training = Training(job)
+    training.begin(resume=resume)
+    files = MetricsFile(job.folder / "metrics.csv", keep_rows=training.rows)
+    rows = read_metrics(job.folder / "metrics.csv")
+    sinks: list[Sink] = [
+        console_sink(sys.stderr, quiet=flags["quiet"]),
+        files,
+        ChartFile(job.folder / "chart.png", job.folder.name, rows=rows),
+    ]
+    last = None
+    try:
+        with switch.armed():
+            for event in training.events():
+                for sink in sinks:
+                    sink.take(event)
+                last = event
+    finally:
+        for sink in sinks:
+            sink.close()
+    if isinstance(last, Interrupted):
+        sys.exit(130)
+    assert isinstance(last, RunDone)
+    confusion = training.final
+    draw_confusion(confusion.confusion, confusion.classes, job.folder / "confusion.png", title=job.folder.name)
+    return last
+
+
+def _print_results(results: list[RunDone], flags: dict[str, Any]) -> None:
+    if flags["as_json"]:
+        click.echo(json.dumps([RunFolder(Path(done.folder)).result() | {"run": done.folder} for done in results], indent=2))
+    elif len(results) > 1:
+        click.echo(summary_text([done.test_top1 for done in results], [done.seconds for done in results]))
+    elif flags["quiet"]:
+        click.echo(f"accuracy {results[0].test_top1:.2%}  {results[0].folder}")

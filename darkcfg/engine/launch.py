@@ -1,0 +1,147 @@
+"""From a plan, a data set and options to a job that can run, be resumed, or be tested."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from darkcfg.data.dataset import Dataset, Split
+from darkcfg.data.holdout import hold_out
+from darkcfg.data.sources import DataChoice, default_data_name, load_dataset
+from darkcfg.data.progress import ProgressSink
+from darkcfg.data.stream import Recipe
+from darkcfg.engine.events import Choice
+from darkcfg.engine.folder import RunFolder
+from darkcfg.engine.record import Options, describe
+from darkcfg.engine.runtime import Runtime, choose_runtime
+from darkcfg.engine.step import whitening_images
+from darkcfg.engine.train import Job
+from darkcfg.language.errors import NotBuiltError, UsageError
+from darkcfg.language.files import write_json_atomically, write_text_atomically
+from darkcfg.language.plan import Plan, check_classes
+from darkcfg.language.schedule import run_batches
+from darkcfg.network.assembly import Network, build
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Data and device, loaded once and shared by the runs of one command."""
+
+    plan: Plan
+    options: Options
+    data: Dataset
+    validation: Split | None
+    runtime: Runtime
+    recipe: Recipe
+    batches: int
+    choices: tuple[Choice, ...]
+
+
+def choose_data(plan: Plan, named: str | None) -> Choice:
+    """The data set to use: what was named, else `[net] dataset`, else by the number of outputs."""
+    if named:
+        return Choice("data", named, "by --data")
+    if plan.net.dataset:
+        return Choice("data", plan.net.dataset, "by [net] dataset")
+    if name := default_data_name(plan.outputs):
+        return Choice("data", name, f"the network has {plan.outputs} outputs")
+    raise UsageError(
+        "no data set was named, and none has as many classes as the network has outputs",
+        where="--data",
+        expected="cifar10, cifar100, digits or a folder with train/CLASS/* and test/CLASS/*",
+        received=f"{plan.outputs} outputs",
+    )
+
+
+def load_data(plan: Plan, options: Options, *, download: bool, progress: ProgressSink | None) -> Dataset:
+    """The data set of `options`, with as many classes as the network has outputs."""
+    folder = Path(options.data_dir) if options.data_dir else None
+    image = plan.net.image
+    data = load_dataset(DataChoice(options.data, folder, options.coarse), tuple(image), download=download, progress=progress)
+    check_classes(plan, len(data.classes), data.name)
+    return data
+
+
+def prepare(plan: Plan, options: Options, data_choice: Choice, progress: ProgressSink | None) -> Prepared:
+    """Everything that can fail before a run folder is made; the quick checks come first."""
+    check_trainable(plan)
+    runtime = choose_runtime(
+        options.device, options.precision, compiled=options.compile, deterministic=options.deterministic
+    )
+    whole = load_data(plan, options, download=True, progress=progress)
+    data, validation = hold_out(whole, options.val)
+    batches = run_batches(plan.net, len(data.train))
+    recipe = Recipe.of(plan.net, flip_allowed=data.flip)
+    choices = (data_choice, *_length_choices(plan, len(data.train), batches), _augmentation_choice(plan, data, recipe))
+    return Prepared(plan, options, data, validation, runtime, recipe, batches, (*runtime.choices, *choices))
+
+
+def check_trainable(plan: Plan) -> None:
+    """Raise when [net] asks for what this version does not do, or does not say when to stop."""
+    net = plan.net
+    if pending := net.pending_augmentation(net.width):
+        raise NotBuiltError(
+            f"darkcfg does not build C's augmentation yet: {', '.join(pending)}",
+            where=f"{plan.document.file}:{net.span_of(pending[0]).line}",
+            help="delete these keys; crop_padding, flip and cutout_size are there",
+        )
+    if not (net.epochs or net.max_batches):
+        raise UsageError(
+            "the cfg does not say how long to train",
+            where=f"{plan.document.file}:{net.section.span.line}",
+            expected="epochs= or max_batches= in [net], or --epochs N",
+        )
+
+
+def _length_choices(plan: Plan, images: int, batches: int) -> list[Choice]:
+    net = plan.net
+    if not (net.epochs and net.max_batches):
+        return []
+    by_epochs = batches != net.max_batches or net.epochs * images / net.batch <= net.max_batches
+    key, other = ("epochs", "max_batches") if by_epochs else ("max_batches", "epochs")
+    value, unused = getattr(net, key), getattr(net, other)
+    return [Choice("length", f"{key}={value:g}", f"ends before {other}={unused:g}")]
+
+
+def _augmentation_choice(plan: Plan, data: Dataset, recipe: Recipe) -> Choice:
+    reason = "by [net]"
+    if plan.net.flip and not data.flip:
+        reason = f"by [net]; no flip, since a mirrored image of {data.name} changes its class"
+    return Choice("augmentation", str(recipe), reason)
+
+
+def new_network(prepared: Prepared, seed: int) -> Network:
+    """The network before its first step: from weights, or initialised from the seed and the data."""
+    net = build(prepared.plan, prepared.options.weights, seed=seed)
+    if not prepared.options.weights and getattr(prepared.plan.layers[0].spec, "whitening", False):
+        net.whiten(whitening_images(prepared.data.train))
+    return net
+
+
+def start_run(
+    prepared: Prepared, seed: int, folder: RunFolder, should_stop: Callable[[], bool]
+) -> Job:
+    """A job that begins at its first step; its folder gets net.cfg and run.json."""
+    plan, options = prepared.plan, prepared.options
+    net = new_network(prepared, seed)
+    write_text_atomically(folder / "net.cfg", plan.document.text)
+    record = describe(plan, prepared.data, options, prepared.choices, prepared.batches, seed)
+    write_json_atomically(folder / "run.json", record)
+    return _job(prepared, net, seed, folder, should_stop)
+
+
+def resume_run(prepared: Prepared, seed: int, folder: RunFolder, should_stop: Callable[[], bool]) -> Job:
+    """A job that goes on from the folder's state.pt."""
+    return _job(prepared, build(prepared.plan, seed=seed), seed, folder, should_stop)
+
+
+def _job(
+    prepared: Prepared, net: Network, seed: int, folder: RunFolder, should_stop: Callable[[], bool]
+) -> Job:
+    runs_dir = folder.path.parent
+    place = "" if runs_dir == Path("runs") else f" --runs-dir {runs_dir}"
+    return Job(
+        net, prepared.data, prepared.validation, prepared.runtime, prepared.recipe, prepared.batches, seed, folder,
+        prepared.choices, f"darkcfg train --resume {folder.name}{place}", should_stop,
+    )  # fmt: skip

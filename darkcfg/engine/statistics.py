@@ -1,0 +1,53 @@
+"""Mean, deviation and confidence interval of a few numbers: pure arithmetic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What several runs have in common; deviation and interval are None for a single one."""
+
+    n: int
+    mean: float
+    deviation: float | None
+    """Standard deviation of the sample, by n - 1."""
+    half_interval: float | None
+    """The 95 % confidence interval of the mean is mean plus and minus this, by Student's t."""
+
+
+def summarise(values: Sequence[float]) -> Summary:
+    """The summary of one or more values."""
+    n = len(values)
+    mean = math.fsum(values) / n
+    if n == 1:
+        return Summary(n, mean, None, None)
+    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
+    return Summary(n, mean, deviation, student_quantile(0.975, n - 1) * deviation / math.sqrt(n))
+
+
+def student_quantile(probability: float, freedom: int) -> float:
+    """The value that Student's t with `freedom` degrees stays below with `probability` (above one half)."""
+    low, high = 0.0, 1e4
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _student_share(middle, freedom) < probability else (low, middle)
+    return (low + high) / 2
+
+
+def _student_share(t: float, freedom: int) -> float:
+    """The distribution function at t > 0, by the finite series of Abramowitz and Stegun 26.7.3 and 26.7.4."""
+    angle = math.atan2(t, math.sqrt(freedom))
+    cosine2 = math.cos(angle) ** 2
+    term = total = 1.0 if freedom % 2 == 0 else math.cos(angle)
+    first = 1 if freedom % 2 == 0 else 2
+    for k in range(first, freedom - 1, 2):
+        term *= k / (k + 1) * cosine2
+        total += term
+    if freedom % 2 == 0:
+        return 0.5 + 0.5 * math.sin(angle) * total
+    series = math.sin(angle) * total if freedom > 1 else 0.0
+    return 0.5 + (angle + series) / math.pi

@@ -1,0 +1,93 @@
+"""A trained network on its test set, from files: what `darkcfg test` does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from darkcfg.data.progress import ProgressSink
+from darkcfg.engine.evaluate import TestSet, evaluate
+from darkcfg.engine.folder import RunFolder
+from darkcfg.engine.launch import choose_data, load_data
+from darkcfg.engine.metrics import Evaluation
+from darkcfg.engine.record import Options
+from darkcfg.engine.runtime import choose_runtime, repeatable
+from darkcfg.language.errors import RunError, WeightsError
+from darkcfg.language.plan import Plan
+from darkcfg.network.assembly import build
+
+
+@dataclass(frozen=True)
+class Tested:
+    """What is to be tested, on what; flags left out come from the run."""
+
+    plan: Plan
+    weights: Path
+    folder: RunFolder | None
+    data: str | None
+    data_dir: Path | None
+    coarse: bool
+    device: str
+
+    def options(self) -> Options:
+        """The run's options, or those of a cfg; with what the command line changes."""
+        options = Options.of(self.folder.record()) if self.folder else Options(choose_data(self.plan, self.data).value)
+        if self.data:
+            options = replace(options, data=self.data, coarse=False)
+        if self.data_dir:
+            options = replace(options, data_dir=str(self.data_dir.absolute()))
+        return replace(options, coarse=options.coarse or self.coarse, device=self.device)
+
+
+@dataclass(frozen=True)
+class Score:
+    """An evaluation with where everything came from."""
+
+    evaluation: Evaluation
+    tested: Tested
+    data_origin: str
+
+    def places(self) -> dict[str, str]:
+        """What a person may want to open next."""
+        folder = self.tested.folder
+        places = {"run": str(folder.path)} if folder else {"cfg": self.tested.plan.document.file}
+        places |= {"weights": str(self.tested.weights), "data": self.data_origin}
+        return places | ({"confusion": str(folder / "confusion.png")} if folder else {})
+
+    def as_json(self) -> dict[str, object]:
+        """The contract of `test --json`."""
+        scored = self.evaluation
+        return {
+            "n": scored.n,
+            "top1": scored.top1,
+            "top5": scored.top5,
+            "loss": scored.loss,
+            "per_class": scored.per_class(),
+            "confusion": [list(row) for row in scored.confusion],
+            "classes": list(scored.classes),
+            "cfg": self.tested.plan.document.file,
+            "weights": str(self.tested.weights),
+            "data": self.data_origin,
+        }
+
+
+def score(tested: Tested, progress: ProgressSink | None) -> Score:
+    """Load and evaluate; raises DataError when the data is gone, RunError when the run has no weights yet."""
+    if not tested.weights.exists():
+        raise _without_weights(tested)
+    options = tested.options()
+    runtime = choose_runtime(options.device, "fp32", compiled=None, deterministic=False)
+    data = load_data(tested.plan, options, download=False, progress=progress)
+    net = build(tested.plan, tested.weights).to(runtime.device)
+    test = TestSet(data.test, data.classes, runtime.device)
+    return Score(evaluate(net, test, repeatable()), tested, data.origin)
+
+
+def _without_weights(tested: Tested) -> Exception:
+    if tested.folder is None:
+        return WeightsError("there is no such weights file", where=tested.weights)
+    return RunError(
+        "the run has no such weights; it was stopped before its first save",
+        where=tested.weights,
+        help=f"go on with it: darkcfg train --resume {tested.folder.name}",
+    )

@@ -1,0 +1,63 @@
+"""What a network must satisfy as a whole, once each of its layers is planned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from darkcfg.language.layer import IMAGE, Layer
+from darkcfg.language.schema import Reader
+from darkcfg.language.sections import Net
+from darkcfg.language.sections.base import BatchNormKeys
+from darkcfg.language.sections.convolutional import Convolutional
+from darkcfg.language.sections.cost import Cost, Softmax
+from darkcfg.language.sections.shortcut import Shortcut
+
+
+def has_output(layers: Sequence[Layer]) -> bool:
+    """Whether a layer gives the network's output: any but [cost]."""
+    return any(not isinstance(layer.spec, Cost) for layer in layers)
+
+
+def check_layers(net: Net, layers: Sequence[Layer], reader: Reader) -> None:
+    """Warn about everything that C takes and a person would regret."""
+    _check_batch_norm(net, layers, reader)
+    for layer in layers:
+        _check_padding(layer, reader)
+        _check_shortcut(layer, reader)
+        _check_loss(layer, layers, reader)
+
+
+def _check_batch_norm(net: Net, layers: Sequence[Layer], reader: Reader) -> None:
+    normalised = [layer for layer in layers if isinstance(layer.spec, BatchNormKeys) and layer.spec.normalises]
+    if net.batch // net.subdivisions > 1 or not normalised:
+        return
+    first = normalised[0]
+    message = f"batch norm sees one image at a time: batch / subdivisions is {net.batch // net.subdivisions}"
+    name = "batch" if net.is_set("batch") else "subdivisions"
+    hint = f"enough to test; to train (layer {first.index}, line {first.line}), write batch=64 subdivisions=1 or the like"
+    reader.report("warning", "batch-of-one", message, net.span_of(name), hint=hint)
+
+
+def _check_padding(layer: Layer, reader: Reader) -> None:
+    spec = layer.spec
+    if isinstance(spec, Convolutional) and spec.pad and spec.is_set("padding") and spec.padding != spec.pads:
+        message = f"pad=1 overrides padding={spec.padding}: each side is padded by {spec.pads}"
+        reader.report("warning", "no-effect", message, spec.span_of("padding"), hint="delete one of the two")
+
+
+def _check_shortcut(layer: Layer, reader: Reader) -> None:
+    if isinstance(layer.spec, Shortcut) and layer.sources[0] in layer.sources[1:]:
+        message = f"from= of layer {layer.index} [shortcut] names the layer before it, which is added to itself"
+        hint = "from=-3 goes around two layers"
+        reader.report("warning", "adds-itself", message, layer.spec.span_of("from"), hint=hint)
+
+
+def _check_loss(layer: Layer, layers: Sequence[Layer], reader: Reader) -> None:
+    after_softmax = any(source != IMAGE and isinstance(layers[source].spec, Softmax) for source in layer.sources)
+    if after_softmax and isinstance(layer.spec, Cost):
+        message = "[cost] after [softmax]: both losses are trained and their mean is printed, as in C"
+        hint = "delete [cost]; [softmax] has its own cross entropy"
+        reader.report("warning", "two-losses", message, layer.spec.section.span, hint=hint)
+    if after_softmax and isinstance(layer.spec, Softmax):
+        message = "[softmax] of a [softmax]: the loss cannot become small"
+        reader.report("warning", "softmax-twice", message, layer.spec.section.span, hint="delete one of the two")

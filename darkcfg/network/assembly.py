@@ -1,0 +1,121 @@
+"""`build`: from a plan to a network that computes what darknet computes."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Generator, Tensor
+
+from darkcfg.language.errors import UsageError
+from darkcfg.language.plan import Plan
+from darkcfg.network.convolutional import Convolutional
+from darkcfg.network.cost import CostModule, Loss, Softmax, at_least_float32, cross_entropy, log_softmax
+from darkcfg.network.graph import Graph
+from darkcfg.network.weights import load_weights, save_weights
+
+
+class Costs(NamedTuple):
+    """What one mini-batch gives in training."""
+
+    objective: Tensor
+    """Scalar to call `backward` on: the sum over images and over all costs, whose gradients add up as in C."""
+    loss: Tensor
+    """Scalar to report, without gradient: the sum over images, averaged over the layers that own a cost, as in C."""
+    scores: Tensor
+    """(N, K) float32 without gradient, whose largest value is the answer: before softmax where there is one."""
+
+
+def build(plan: Plan, weights: str | Path | None = None, *, seed: int | None = None) -> Network:
+    """The network of a plan, in evaluation mode.
+
+    Args:
+        weights: a file to load; without one the weights are initial and the rolling statistics move faster at first.
+        seed: of the initial weights, the same on every device; None for others each time. The global generator of
+            torch is not touched.
+
+    Raises:
+        NotBuiltError: a section or a format of weights that this version does not build.
+        WeightsError: the file is missing, broken or of another network.
+    """
+    generator = Generator()
+    if seed is None:
+        generator.seed()
+    else:
+        generator.manual_seed(seed)
+    net = Network(plan, generator).eval()
+    if weights is not None:
+        load_weights(net, weights)
+    return net
+
+
+class Network(Graph):
+    """A network of darknet layers; `layers[i]` is the i-th section after [net]."""
+
+    def __init__(self, plan: Plan, generator: Generator) -> None:
+        super().__init__(plan, generator)
+        self._output = self.output_of(plan.output_layer.index)
+        last = self.layers[plan.output_layer.index]
+        self._softmax = last if isinstance(last, Softmax) else None
+        self._scores = self.source_of(plan.output_layer.index) if self._softmax else self._output
+        self._owners = [(m, self.source_of(i)) for i, m in enumerate(self.layers) if isinstance(m, CostModule)]
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Images (N, C, H, W) in [0, 1] to (N, outputs): the last layer that is not [cost], flattened, as in C."""
+        return self.walk(x, {self._output})[self._output].flatten(1)
+
+    def layer_outputs(self, x: Tensor) -> list[Tensor]:
+        """The output of every section after [net], in the module's current mode.
+
+        (N, C, H, W) each, (N, K, 1, 1) for [connected], (N, K) for [softmax] and [cost]. As in C, a layer before a
+        dropout shows the dropped values in training.
+        """
+        outputs = self.walk(x, range(len(self.layers)))
+        shown = [outputs[self.output_of(index)] for index in range(len(self.layers))]
+        return [x.flatten(1) if isinstance(m, CostModule) else x for x, m in zip(shown, self.layers, strict=True)]
+
+    def costs(self, x: Tensor, truth: Tensor) -> Costs:
+        """Objective, loss and scores of a mini-batch; without [softmax] and [cost], cross entropy on the output.
+
+        Args:
+            x: images (N, C, H, W) in [0, 1].
+            truth: (N, K) float32.
+        """
+        outputs = self.walk(x, {self._scores, *(source for _, source in self._owners)})
+        scores = outputs[self._scores].flatten(1)
+        losses = [owner.cost(outputs[source], truth) for owner, source in self._owners]
+        objectives, reported = zip(*(losses or [cross_entropy(scores, truth)]), strict=True)
+        loss = reduce(add, reported) / len(reported) if len(reported) > 1 else reported[0]
+        return Costs(reduce(add, objectives), loss, at_least_float32(scores.detach()))
+
+    def log_probabilities(self, x: Tensor) -> Tensor:
+        """Images to logarithms of probabilities (N, outputs), in at least float32."""
+        scores = self.walk(x, {self._scores})[self._scores]
+        return self._softmax.log_probabilities(scores) if self._softmax else log_softmax(scores.flatten(1))
+
+    def probabilities(self, x: Tensor) -> Tensor:
+        """Images to probabilities (N, outputs): the output, with softmax where the cfg does not end in one."""
+        return self.log_probabilities(x).exp()
+
+    def whiten(self, images: Tensor) -> None:
+        """Set the filters of a first layer with `whitening=1` from training images (N, C, H, W) in [0, 1].
+
+        Raises:
+            UsageError: the first layer is not of that kind.
+        """
+        first = self.layers[0]
+        if not isinstance(first, Convolutional) or not first.whitening:
+            raise UsageError("the first layer has no whitening=1", where=self.plan.document.file)
+        first.whiten(self.prepare(images))
+
+    def save_weights(self, path: str | Path, seen: int = 0) -> tuple[str, ...]:
+        """Write `.weights` or `.safetensors`, by the suffix; gives notes on what a `.weights` file cannot hold.
+
+        Raises:
+            UsageError: another suffix.
+            RunError: the file cannot be written.
+        """
+        return save_weights(self, path, seen)

@@ -1,0 +1,64 @@
+"""Weights in files: `.safetensors` is darkcfg's own, `.weights` C darknet's."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+from darkcfg.language.errors import NotBuiltError, UsageError, WeightsError
+from darkcfg.network.darknet_file import write_darknet
+from darkcfg.network.graph import Graph
+from darkcfg.network.safetensors_file import load_safetensors, write_safetensors
+
+SUFFIXES = (".weights", ".safetensors")
+
+
+def save_weights(net: Graph, path: str | Path, seen: int = 0, classes: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Write the network's weights in the format of the suffix; replaces a file in one step.
+
+    Args:
+        seen: the number of images trained on, stored in either format.
+        classes: names for the metadata of `.safetensors`.
+
+    Returns:
+        Notes for a person: what C darknet will compute differently from a `.weights` file.
+
+    Raises:
+        UsageError: another suffix.
+        RunError: the file cannot be written.
+    """
+    suffix = Path(path).suffix
+    if suffix not in SUFFIXES:
+        raise UsageError("the suffix says no format of weights", where=path, expected=" or ".join(SUFFIXES), received=suffix)
+    if suffix == ".weights":
+        return write_darknet(net, path, seen)
+    write_safetensors(net, path, seen, classes)
+    return ()
+
+
+def load_weights(net: Graph, path: str | Path) -> dict[str, str]:
+    """Read a file into the network, by its content and not by its name; the metadata of the file.
+
+    Raises:
+        WeightsError: no such file, no file of weights, or of another network; the network is left as it was.
+        NotBuiltError: a file of C darknet.
+    """
+    start = _start(Path(path))
+    if start[8:9] == b"{":
+        return load_safetensors(net, path)
+    if _is_darknet(start):
+        raise NotBuiltError("darkcfg does not read .weights files yet", where=path)
+    raise WeightsError("this is no file of weights", where=path, expected=" or ".join(SUFFIXES), received=repr(start[:8]))
+
+
+def _start(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(20)
+    except OSError as error:
+        raise WeightsError("the weights file cannot be read", where=path, received=error.strerror) from None
+
+
+def _is_darknet(start: bytes) -> bool:
+    """A header of small version numbers; above 1000 they mean transposed matrices."""
+    return len(start) >= 16 and all(0 <= number <= 1100 for number in struct.unpack("<iii", start[:12]))
