@@ -61,4 +61,4 @@ def command(  # noqa: PLR0913 - one argument for each option
     else:
         from darkcfg.report.evaluation import evaluation_text
 
-        click.echo(evaluation_text(result.evaluation, where=result.places(), columns=screen_columns()), nl=False)
+        click.echo(evaluation_text(result.evaluation, where=result.places(), columns=min(screen_columns(), 100)), nl=False)

@@ -90,7 +90,7 @@ def resume(flags: dict[str, Any]) -> None:
         options = dataclasses.replace(options, data_dir=str(flags["data_dir"].absolute()))
     if flags["device"] != "auto":
         options = dataclasses.replace(options, device=flags["device"])
-    choice = Choice("data", options.data, "as before")
+    choice = Choice("data set", options.data, "as before")
     prepared = prepare(plan, options, choice, loading_sink(sys.stderr, quiet=flags["quiet"]))
     _check_same_data(prepared, record, folder)
     switch = StopSwitch()

@@ -70,17 +70,22 @@ class Stream:
         return np.concatenate(parts)
 
     def _draw_epoch(self, epoch: int) -> NDArray[np.int32]:
-        random = np.random.Generator(np.random.Philox(key=[self.seed, epoch]))
+        random = _generator(self.seed, epoch)
         rows = np.zeros((self.images, len(COLUMNS)), np.int32)
         rows[:, 0] = random.permutation(self.images)
         rows[:, 1:3] = random.integers(0, 2 * self.recipe.padding, (self.images, 2), endpoint=True)
         if self.recipe.flip == "random":
             rows[:, 3] = random.integers(0, 2, self.images)
         elif self.recipe.flip == "alternating":
-            coins = np.random.Generator(np.random.Philox(key=[self.seed, _COIN_STREAM])).integers(0, 2, self.images)
+            coins = _generator(self.seed, _COIN_STREAM).integers(0, 2, self.images)
             rows[:, 3] = (coins[rows[:, 0]] + epoch) % 2
         if self.recipe.cutout:
             # The square's centre lies anywhere in the image, so squares at the border are cut off, as in the paper.
             rows[:, 4] = random.integers(0, self.height, self.images) - self.recipe.cutout // 2
             rows[:, 5] = random.integers(0, self.width, self.images) - self.recipe.cutout // 2
         return rows
+
+
+def _generator(seed: int, stream: int) -> np.random.Generator:
+    """Random numbers of a seed and a stream, each below 2^64; numpy would round a list of large numbers to floats."""
+    return np.random.Generator(np.random.Philox(key=np.array([seed, stream], np.uint64)))

@@ -32,6 +32,8 @@ class Position:
     """Updates since the last row of metrics.csv, and their sums."""
     best_top1: float
     best_epoch: int
+    seen_before: int
+    """Images that the weights had seen when the run began."""
 
 
 def save_state(path: Path, position: Position, tensors: list[Tensor], cfg: str) -> None:
@@ -55,15 +57,23 @@ def load_state(path: Path, cfg: str) -> tuple[Position, list[Tensor], dict[str, 
         help_text = "the run was stopped before its first save; start it again"
         raise RunError("the run has no saved state to go on from", where=path, help=help_text) from None
     except (OSError, RuntimeError, pickle.UnpicklingError, EOFError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise RunError("the saved state cannot be read", where=path, received=reason) from None
+        raise _unreadable(path, error) from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         found = content.get("format") if isinstance(content, dict) else type(content).__name__
         raise RunError("the saved state has another format", where=path, expected=f"format {FORMAT}", received=found)
-    if content["cfg"] != cfg:
+    if content.get("cfg") != cfg:
         help_text = "net.cfg was edited after the run began; start a new run with the edited file"
         raise RunError("the saved state belongs to another cfg", where=path, help=help_text)
-    return Position(**content["position"]), content["tensors"], content["random"]
+    try:
+        return Position(**content["position"]), content["tensors"], content["random"]
+    except (KeyError, TypeError) as error:
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: Path, error: Exception) -> RunError:
+    reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    help_text = "the file is damaged, or of another version of darkcfg; start a new run"
+    return RunError("the saved state cannot be read", where=path, received=reason, help=help_text)
 
 
 def _random_states() -> dict[str, Tensor]:

@@ -39,11 +39,13 @@ class RunFolder:
 
     def _json(self, name: str) -> dict[str, Any]:
         try:
-            content: dict[str, Any] = json.loads((self / name).read_text(encoding="utf-8"))
+            content = json.loads((self / name).read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise RunError(f"the run has no {name}", where=self.path, expected=f"a run folder with {name}") from None
         except (OSError, ValueError) as error:
             raise RunError(f"{name} cannot be read", where=self / name, received=str(error)) from None
+        if not isinstance(content, dict):
+            raise RunError(f"{name} cannot be read", where=self / name, expected="a JSON object")
         return content
 
 
@@ -52,7 +54,7 @@ def create_run(runs_dir: Path, stem: str, name: str | None) -> RunFolder:
     with os_errors(runs_dir):
         runs_dir.mkdir(parents=True, exist_ok=True)
     if name is not None:
-        if not name or Path(name).name != name or name.startswith("."):
+        if Path(name).name != name or name.startswith((".", "-")) or not (name and name.isprintable()):
             raise UsageError("a run's name is one folder name", where="--name", received=f"'{name}'")
         return _make(runs_dir / name) or _taken(runs_dir / name)
     numbers = [path.name.removeprefix(f"{stem}-") for path in runs_dir.glob(f"{_escaped(stem)}-*")]
@@ -68,8 +70,8 @@ def find_run(runs_dir: Path, run: str | None) -> RunFolder:
     if run is None:
         return newest_run(runs_dir)
     for path in (Path(run), runs_dir / run):
-        if (path / RECORD).is_file():
-            return RunFolder(path)
+        if is_run(path):
+            return RunFolder(path if path.name not in ("", "..") else path.resolve())  # "." has no name
     names = [folder.name for folder in all_runs(runs_dir)]
     raise UsageError(
         f"there is no run '{run}'",
@@ -92,7 +94,7 @@ def newest_run(runs_dir: Path) -> RunFolder:
 def all_runs(runs_dir: Path) -> Iterator[RunFolder]:
     """Every run below `runs_dir`, by name."""
     if runs_dir.is_dir():
-        yield from (RunFolder(path) for path in sorted(runs_dir.iterdir()) if (path / RECORD).is_file())
+        yield from (RunFolder(path) for path in sorted(runs_dir.iterdir()) if is_run(path))
 
 
 def is_run(path: str | Path) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,11 +42,11 @@ class Prepared:
 def choose_data(plan: Plan, named: str | None) -> Choice:
     """The data set to use: what was named, else `[net] dataset`, else by the number of outputs."""
     if named:
-        return Choice("data", named, "by --data")
+        return Choice("data set", named, "by --data")
     if plan.net.dataset:
-        return Choice("data", plan.net.dataset, "by [net] dataset")
+        return Choice("data set", plan.net.dataset, "by [net] dataset")
     if name := default_data_name(plan.outputs):
-        return Choice("data", name, f"the network has {plan.outputs} outputs")
+        return Choice("data set", name, f"the network has {plan.outputs} outputs")
     raise UsageError(
         "no data set was named, and none has as many classes as the network has outputs",
         where="--data",
@@ -58,7 +59,7 @@ def load_data(plan: Plan, options: Options, *, download: bool, progress: Progres
     """The data set of `options`, with as many classes as the network has outputs."""
     folder = Path(options.data_dir) if options.data_dir else None
     image = plan.net.image
-    data = load_dataset(DataChoice(options.data, folder, options.coarse), tuple(image), download=download, progress=progress)
+    data = load_dataset(DataChoice(options.data, folder, options.coarse), image, download=download, progress=progress)
     check_classes(plan, len(data.classes), data.name)
     return data
 
@@ -73,8 +74,18 @@ def prepare(plan: Plan, options: Options, data_choice: Choice, progress: Progres
     data, validation = hold_out(whole, options.val)
     batches = run_batches(plan.net, len(data.train))
     recipe = Recipe.of(plan.net, flip_allowed=data.flip)
-    choices = (data_choice, *_length_choices(plan, len(data.train), batches), _augmentation_choice(plan, data, recipe))
+    # One named on the command line needs no explanation.
+    shown = [] if data_choice.reason == "by --data" else [data_choice]
+    choices = (*shown, *_length_choices(plan, len(data.train), batches), _augmentation_choice(plan, data, recipe))
     return Prepared(plan, options, data, validation, runtime, recipe, batches, (*runtime.choices, *choices))
+
+
+def _notes(prepared: Prepared) -> tuple[str, ...]:
+    """What a person should read once before the run."""
+    notes = list(prepared.data.notes)
+    if not any(layer.type in ("softmax", "cost") for layer in prepared.plan.layers):
+        notes.append("the cfg has no [softmax] and no [cost]: training uses cross entropy on the last output")
+    return tuple(notes)
 
 
 def check_trainable(plan: Plan) -> None:
@@ -86,6 +97,8 @@ def check_trainable(plan: Plan) -> None:
             where=f"{plan.document.file}:{net.span_of(pending[0]).line}",
             help="delete these keys; crop_padding, flip and cutout_size are there",
         )
+    if not any(layer.geometry.params and layer.spec.train != "none" for layer in plan.layers):
+        raise UsageError("the cfg has nothing to train", where=plan.document.file, expected="a layer without train=none")
     if not (net.epochs or net.max_batches):
         raise UsageError(
             "the cfg does not say how long to train",
@@ -140,8 +153,9 @@ def _job(
     prepared: Prepared, net: Network, seed: int, folder: RunFolder, should_stop: Callable[[], bool]
 ) -> Job:
     runs_dir = folder.path.parent
-    place = "" if runs_dir == Path("runs") else f" --runs-dir {runs_dir}"
+    place = [] if runs_dir == Path("runs") else ["--runs-dir", str(runs_dir)]
+    resume_command = shlex.join(["darkcfg", "train", "--resume", folder.name, *place])
     return Job(
         net, prepared.data, prepared.validation, prepared.runtime, prepared.recipe, prepared.batches, seed, folder,
-        prepared.choices, f"darkcfg train --resume {folder.name}{place}", should_stop,
+        prepared.choices, _notes(prepared), resume_command, should_stop,
     )  # fmt: skip

@@ -180,17 +180,17 @@ class Step:
         """Record the step as a CUDA graph; the steps that warm up leave no trace."""
         counters = [self.batches_done, self.loss_sum, self.correct, self.alive, self.finite_batches, self._row]
         self.begin_optimizer()
-        kept = [tensor.detach().clone() for tensor in [*counters, *self.state]]
+        changing = [*counters, *self.state]
+        kept = [tensor.detach().clone() for tensor in changing]
         random = torch.cuda.get_rng_state(self.runtime.device)
         stream = torch.cuda.Stream(self.runtime.device)
         stream.wait_stream(torch.cuda.current_stream(self.runtime.device))
         with torch.cuda.stream(stream):
             for _ in range(_WARM_UP_STEPS):
-                self._row.copy_(kept[len(counters) - 1])
                 self._body()
-            with torch.no_grad():
-                for tensor, before in zip([*counters, *self.state], kept, strict=True):
-                    tensor.copy_(before)
+                # After each, since the run may have fewer updates left than there are warm-up steps.
+                with torch.no_grad():
+                    torch._foreach_copy_([tensor.detach() for tensor in changing], kept)
         torch.cuda.current_stream(self.runtime.device).wait_stream(stream)
         torch.cuda.set_rng_state(random, self.runtime.device)
         self.update.forget_gradients()
@@ -207,6 +207,6 @@ def whitening_images(split: Split, count: int = 5000) -> Tensor:
 
 def _smoothed(classes: int, eps: float) -> Tensor:
     """Row k is the truth of class k: 1 - eps there, eps / (classes - 1) elsewhere (AlexeyAB's rule)."""
-    if not eps:
+    if not eps or classes == 1:
         return torch.eye(classes)
     return torch.full((classes, classes), eps / (classes - 1)).fill_diagonal_(1 - eps)

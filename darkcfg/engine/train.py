@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+
+import torch
 
 from darkcfg.data.dataset import Dataset, Split
 from darkcfg.data.stream import Recipe, Stream
@@ -13,7 +16,7 @@ from darkcfg.engine.averaging import Average
 from darkcfg.engine.best import Best
 from darkcfg.engine.checkpoint import Position, load_state, restore_random, restore_tensors, save_state
 from darkcfg.engine.evaluate import VIEWS, TestSet, evaluate
-from darkcfg.engine.events import Choice, EpochDone, Event, Interrupted, Progress, RunDone, RunStarted, Saved
+from darkcfg.engine.events import Choice, EpochDone, Event, Interrupted, Note, Progress, RunDone, RunStarted, Saved
 from darkcfg.engine.folder import RunFolder
 from darkcfg.engine.metrics import Evaluation
 from darkcfg.engine.pacer import Pacer
@@ -44,6 +47,7 @@ class Job:
     seed: int
     folder: RunFolder
     choices: tuple[Choice, ...]
+    notes: tuple[str, ...]
     resume_command: str
     should_stop: Callable[[], bool] = field(default=lambda: False)
 
@@ -69,11 +73,13 @@ class Training:
         self.epoch_began = self.began
         self.best = Best()
         self.last: Evaluation | None = None
+        self.weights_notes: tuple[str, ...] = ()
 
     def begin(self, *, resume: bool) -> None:
         """Make the step, and put everything back to where the saved state says."""
         shape, path, cfg = self.plan.net.image, self.job.folder / "state.pt", self.plan.document.text
         saved = load_state(path, cfg) if resume else None
+        torch.manual_seed(self.job.seed)  # of dropout; everything else is drawn from the seed without torch
         if saved:
             self._go_to(saved[0])
         stream = Stream(self.images, shape.h, shape.w, self.job.recipe, self.job.seed)
@@ -88,10 +94,12 @@ class Training:
     def _go_to(self, position: Position) -> None:
         self.batch, self.rows, self.seconds_before = position.batch, position.rows, position.seconds
         self.best = Best(position.best_top1, position.best_epoch)
+        self.net.seen = position.seen_before
 
     def events(self) -> Iterator[Event]:
         """Train to the end, or to where `should_stop` says so; call `begin` before."""
         yield self._started()
+        yield from map(Note, self.job.notes)
         self.began = self.epoch_began = shown = saved = time.perf_counter()
         shown_batch = self.batch
         self.net.train()
@@ -114,15 +122,21 @@ class Training:
                 yield self._save()
                 saved = time.perf_counter()
         yield self._save()
+        yield from map(Note, dict.fromkeys(self.weights_notes))
         yield self._finish()
 
     def _started(self) -> RunStarted:
         job, recipe = self.job, self.plan.net
         return RunStarted(
             str(job.folder.path), self.plan.document.file, job.data.name, len(job.data.classes), self.images,
-            len(self.judge), job.batches * recipe.batch / self.images, job.batches, recipe.batch, recipe.subdivisions,
+            len(self.judge), self._run_epochs(), job.batches, recipe.batch, recipe.subdivisions,
             self.batch, job.choices,
         )  # fmt: skip
+
+    def _run_epochs(self) -> float:
+        """The length of the run; the images by which its last batch reaches beyond `epochs` do not count."""
+        by_batches = self.job.batches * self.plan.net.batch / self.images
+        return min(self.plan.net.epochs or by_batches, by_batches)
 
     def _epochs(self, batch: int) -> int:
         """Whole epochs after `batch` updates."""
@@ -146,6 +160,8 @@ class Training:
         # The run's last evaluation is the one that is reported, in fp32; those on the way may be in the run's precision.
         context: AbstractContextManager[object] = repeatable() if is_last else self.job.runtime.autocast()
         scored = evaluate(self.tested, self.judge, context) if is_last or self._is_due() else None
+        if scored and not math.isfinite(scored.loss):
+            raise self._diverged(self.batch, "test loss")
         epoch, self.rows = self.rows + 1, self.rows + 1
         is_best = scored is not None and self.best.offer(self.tested, scored, epoch)
         self.last = scored or self.last
@@ -162,14 +178,18 @@ class Training:
         return (self.rows + 1) % -(-epochs // _MOST_EVALUATIONS) == 0
 
     def _check_finite(self, totals: Totals) -> None:
-        done = self.batch - self.step.first_batch
-        if totals.finite_batches == done:
-            return
-        batch = self.step.first_batch + totals.finite_batches + 1
-        raise DivergenceError(
-            "the loss is no longer finite",
+        """Raise DivergenceError when a loss was not finite, or when an update has made weights that are not."""
+        if totals.finite_batches < self.batch - self.step.first_batch:
+            raise self._diverged(self.step.first_batch + totals.finite_batches + 1, "loss")
+        kept = [tensor for tensor in self.tested.state_dict().values() if tensor.is_floating_point()]
+        if not torch.stack([tensor.isfinite().all() for tensor in kept]).all():
+            raise self._diverged(self.batch, "network")
+
+    def _diverged(self, batch: int, what: str) -> DivergenceError:
+        return DivergenceError(
+            f"the {what} is no longer finite",
             where=f"batch {batch} of {self.job.batches}, epoch {batch * self.plan.net.batch / self.images:.2f}",
-            expected="a finite number",
+            expected="finite numbers",
             received=f"NaN or infinity, at learning rate {self.rates[batch - 1]:.4g}",
             help="lower learning_rate (a tenth is a good first try), lengthen the warm-up (burn_in or warmup_epochs), "
             "and add batch_normalize=1 where it is missing; state.pt holds the last good state, if one was saved",
@@ -183,28 +203,28 @@ class Training:
         nets = {"last.safetensors": self.tested, "last.weights": self.tested, "best.safetensors": self.best.unsaved}
         for name, net in nets.items():
             if net is not None:
-                save_weights(net, folder / name, seen, self.job.data.classes)
+                self.weights_notes = save_weights(net, folder / name, seen, self.job.data.classes) or self.weights_notes
         self.best.unsaved = None
         position = Position(
             self.batch, self.rows, self._seconds(), self.step.batches_since_taken, totals.loss, totals.correct,
-            self.best.top1, self.best.epoch,
+            self.best.top1, self.best.epoch, self.net.seen,
         )  # fmt: skip
         save_state(folder / "state.pt", position, self.step.state, self.plan.document.text)
         return Saved(self.batch, str(folder / "state.pt"))
 
     def _finish(self) -> RunDone:
-        on_test = self._evaluate_test()
-        views = self._views()
+        judged = self.last or evaluate(self.tested, self.judge, repeatable())
+        on_test = evaluate(self.tested, self.test, repeatable()) if self.job.validation else judged
         chosen_on = "the validation images" if self.job.validation else "the test set"
         result = {
             "test": summary(on_test),
-            "validation": summary(self.last) if self.job.validation and self.last else None,
-            "tta": views,
+            "validation": summary(judged) if self.job.validation else None,
+            "tta": self._views(),
             "best": {"top1": self.best.top1, "epoch": self.best.epoch, "chosen_on": chosen_on},
-            "epochs": self.batch * self.plan.net.batch / self.images,
+            "epochs": self._run_epochs(),
             "batches": self.batch,
             "seconds": self._seconds(),
-            "images_per_s": self._seen() / self._seconds(),
+            "images_per_s": self.batch * self.plan.net.batch / self._seconds(),
         }
         write_json_atomically(self.job.folder / "result.json", result)
         self.final = on_test
@@ -212,11 +232,6 @@ class Training:
             str(self.job.folder.path), self.batch, self._seconds(), on_test.top1, on_test.loss,
             self.best.top1, self.best.epoch, chosen_on,
         )  # fmt: skip
-
-    def _evaluate_test(self) -> Evaluation:
-        if self.job.validation is None and self.last is not None:
-            return self.last
-        return evaluate(self.tested, self.test, repeatable())
 
     def _views(self) -> dict[str, object] | None:
         """The test set averaged over views, where [net] tta asks for it; reported beside the figure without."""

@@ -1,14 +1,14 @@
 """Every error that darkcfg raises on purpose, and the diagnostics that a cfg file collects.
 
-    DarkcfgError          what went wrong; where, expected, received and help say the rest   exit code 1
-    ├── CfgError          the cfg file is wrong; holds every diagnostic of the file          exit code 2
-    ├── UsageError        the command line is wrong, or two options contradict each other    exit code 2
-    ├── NotBuiltError     darknet knows it, this version of darkcfg does not build it yet    exit code 2
-    ├── DataError         a data set is missing, broken or does not fit the network          exit code 1
-    ├── WeightsError      a weights file is missing, broken or of another network            exit code 1
-    ├── RunError          a run folder is missing, damaged or cannot be written              exit code 1
-    ├── DivergenceError   training produced a value that is not finite                       exit code 1
-    └── MissingExtraError an optional package is not installed                               exit code 1
+DarkcfgError          what went wrong; where, expected, received and help say the rest   exit code 1
+├── CfgError          the cfg file is wrong; holds every diagnostic of the file          exit code 2
+├── UsageError        the command line is wrong, or two options contradict each other    exit code 2
+├── NotBuiltError     darknet knows it, this version of darkcfg does not build it yet    exit code 2
+├── DataError         a data set is missing, broken or does not fit the network          exit code 1
+├── WeightsError      a weights file is missing, broken or of another network            exit code 1
+├── RunError          a run folder is missing, damaged or cannot be written              exit code 1
+├── DivergenceError   training produced a value that is not finite                       exit code 1
+└── MissingExtraError an optional package is not installed                               exit code 1
 """
 
 from __future__ import annotations
@@ -193,13 +193,18 @@ def did_you_mean(word: str, known: Iterable[str]) -> str | None:
     return f"did you mean '{names[near[0]]}'?" if near else None
 
 
-def quoted(text: str, limit: int = 40) -> str:
-    """The text in quotation marks for a message: short even when it is a whole line of garbage."""
-    return f"'{printable(text if len(text) <= limit else text[: limit - 3] + '...')}'"
+def quoted(text: str) -> str:
+    """The text in quotation marks for a message."""
+    return f"'{shortened(text)}'"
+
+
+def shortened(text: str, limit: int = 40) -> str:
+    """The text for a message: printable, and short even when it is a whole line of garbage."""
+    return printable(text if len(text) <= limit else text[: limit - 3] + "...")
 
 
 def printable(text: str) -> str:
-    """The text with every character that a terminal cannot show escaped, undecodable bytes as \\xNN."""
+    r"""The text with every character that a terminal cannot show escaped; an undecodable byte becomes \xNN."""
     return "".join(char if char.isprintable() else _escaped(char) for char in text)
 
 

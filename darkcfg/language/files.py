@@ -36,7 +36,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         try:
             yield temporary
             _flush(temporary, os.O_RDWR)
-            os.replace(temporary, target)
+            temporary.replace(target)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise

@@ -38,6 +38,8 @@ class Section:
     name: str
     span: Span
     items: tuple[Item, ...] = ()
+    dropped: frozenset[str] = frozenset()
+    """Keys of lines that were reported and left out, so that nothing else complains of their absence."""
 
     @cached_property
     def first(self) -> dict[str, Item]:
@@ -103,8 +105,7 @@ def parse(text: str, file: str) -> tuple[Document, list[Diagnostic]]:
         lines.add(number, line)
     if not lines.headers and not lines.found:
         lines.report("empty-file", "the file has no sections", Span(1, 1), expected="[net] and the layers after it")
-    sections = tuple(Section(name, span, tuple(items)) for name, span, items in lines.headers)
-    return Document(file, bare.text, sections), lines.found
+    return Document(file, bare.text, lines.sections()), lines.found
 
 
 def assign(document: Document, section: int, key: str, value: str) -> str:
@@ -132,10 +133,16 @@ class _Lines:
 
     def __init__(self, document: Document) -> None:
         self.document = document
-        self.headers: list[tuple[str, Span, list[Item]]] = []
+        self.headers: list[tuple[str, Span]] = []
+        self.items: list[list[Item]] = []
+        self.dropped: list[set[str]] = []
         self.found: list[Diagnostic] = []
 
-    def report(  # noqa: PLR0913 - the fields of a diagnostic
+    def sections(self) -> tuple[Section, ...]:
+        collected = zip(self.headers, self.items, self.dropped, strict=True)
+        return tuple(Section(*header, tuple(items), frozenset(dropped)) for header, items, dropped in collected)
+
+    def report(
         self,
         code: str,
         message: str,
@@ -174,9 +181,23 @@ class _Lines:
             span = Span(number, body.index(rest, end + 1) + 1, len(rest))
             hint = "a key goes on a line of its own; a comment starts with #"
             self.report("syntax", f"text after the section name: {quoted(rest)}", span, hint=hint)
-        self.headers.append((body[start + 1 : end].strip(), Span(number, start + 1, end - start + 1), []))
+        self.headers.append((body[start + 1 : end].strip(), Span(number, start + 1, end - start + 1)))
+        self.items.append([])
+        self.dropped.append(set())
 
     def _add_item(self, number: int, body: str, start: int) -> None:
+        key, _, value = body[start:].partition("=")
+        offset = start + len(key) + 1 + len(value) - len(value.lstrip())
+        key, value = key.rstrip(), value.strip()
+        spans = Span(number, start + 1, max(1, len(key))), Span(number, offset + 1, len(value))
+        item = Item(key, _ESCAPED.sub(r"\1", value), *spans)
+        if self._is_readable(number, body, start) and self._is_complete(item):
+            self.items[-1].append(item)
+        else:
+            self.dropped[-1].update((re.sub(r"\s+", "", key), *key.split()[:1]))
+
+    def _is_readable(self, number: int, body: str, start: int) -> bool:
+        """Whether the line is text with a `=` in it."""
         whole = Span(number, start + 1, len(body) - start)
         if _UNDECODED.search(body):
             hint = "save the file as UTF-8; only comments may hold other bytes"
@@ -186,13 +207,8 @@ class _Lines:
             received = quoted(body.strip())
             self.report("syntax", "line without '='", whole, expected="key=value", received=received, hint=hint)
         else:
-            key, value = body[start:].split("=", 1)
-            offset = start + len(key) + 1 + len(value) - len(value.lstrip())
-            key, value = key.rstrip(), value.strip()
-            spans = Span(number, start + 1, max(1, len(key))), Span(number, offset + 1, len(value))
-            item = Item(key, _ESCAPED.sub(r"\1", value), *spans)
-            if self._is_complete(item):
-                self.headers[-1][2].append(item)
+            return True
+        return False
 
     def _is_complete(self, item: Item) -> bool:
         if not item.key:

@@ -32,9 +32,11 @@ def _check_batch_norm(net: Net, layers: Sequence[Layer], reader: Reader) -> None
     if net.batch // net.subdivisions > 1 or not normalised:
         return
     first = normalised[0]
-    message = f"batch norm sees one image at a time: batch / subdivisions is {net.batch // net.subdivisions}"
+    message = (
+        f"batch norm of layer {first.index}, line {first.line}, sees one image at a time: batch / subdivisions is 1"
+    )
     name = "batch" if net.is_set("batch") else "subdivisions"
-    hint = f"enough to test; to train (layer {first.index}, line {first.line}), write batch=64 subdivisions=1 or the like"
+    hint = "enough for testing; to train, write a larger batch, such as batch=64 subdivisions=1"
     reader.report("warning", "batch-of-one", message, net.span_of(name), hint=hint)
 
 
@@ -48,7 +50,7 @@ def _check_padding(layer: Layer, reader: Reader) -> None:
 def _check_shortcut(layer: Layer, reader: Reader) -> None:
     if isinstance(layer.spec, Shortcut) and layer.sources[0] in layer.sources[1:]:
         message = f"from= of layer {layer.index} [shortcut] names the layer before it, which is added to itself"
-        hint = "from=-3 goes around two layers"
+        hint = "-1 is the layer just before; a shortcut around the two layers before it is from=-3"
         reader.report("warning", "adds-itself", message, layer.spec.span_of("from"), hint=hint)
 
 

@@ -11,21 +11,38 @@ from darkcfg.language.errors import UsageError, did_you_mean
 def find_cfg(name: str) -> Path:
     """The file of a path, or of the name of a cfg of the package (`res3`); raises UsageError when there is neither."""
     path = Path(name)
-    if path.exists():
+    if _exists(path):
         return path
     known = package_cfgs()
     if name.removesuffix(".cfg") in known and path.parent == Path():
         return known[name.removesuffix(".cfg")]
-    beside = [other.name for other in path.parent.glob("*.cfg")] if path.parent.is_dir() else []
-    hint = did_you_mean(path.name, [*beside, *known]) or f"of the package: {', '.join(sorted(known))}"
+    hint = did_you_mean(path.name, [*cfgs_beside(path), *known]) or f"of the package: {', '.join(sorted(known))}"
     raise UsageError(
-        "there is no such cfg file", where=name, expected="the path of a cfg, or the name of one of the package", help=hint
+        "there is no such cfg file",
+        where=name,
+        expected="the path of a cfg, or the name of one of the package",
+        help=hint,
     )
 
 
 def package_cfgs() -> dict[str, Path]:
     """Every cfg of the package by its name."""
     return {path.stem: path for path in sorted(_folder().glob("*.cfg"))}
+
+
+def cfgs_beside(path: Path) -> list[str]:
+    """The names of the cfg files in the folder of `path`; none when the folder cannot be listed."""
+    try:
+        return sorted(other.name for other in path.parent.iterdir() if other.suffix == ".cfg")
+    except (OSError, ValueError):
+        return []
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name that is too long
+        return False
 
 
 def _folder() -> Path:

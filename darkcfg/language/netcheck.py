@@ -62,7 +62,8 @@ def _check_batch(net: Net, reader: Reader) -> None:
     if net.batch % net.subdivisions:
         message = f"subdivisions={net.subdivisions} does not divide batch={net.batch}"
         taken = net.batch // net.subdivisions * net.subdivisions
-        hint = f"C trains with {taken} images a batch; write batch={max(taken, net.subdivisions)} or another subdivisions"
+        nearest = [f"batch={size}" for size in (taken, taken + net.subdivisions) if size]
+        hint = f"C would train with {taken} images a batch; write {' or '.join(nearest)}"
         expected = f"a divisor of {net.batch}"
         received = str(net.subdivisions)
         span = net.span_of("subdivisions")
@@ -88,10 +89,9 @@ def _check_length(net: Net, reader: Reader) -> None:
 
 def _check_policy(net: Net, reader: Reader) -> None:
     if net.policy in ("cosine", "linear"):
-        same = "sgdr and learning_rate_min=0" if net.policy == "cosine" else "poly and power=1"
+        same = "policy=sgdr with learning_rate_min=0" if net.policy == "cosine" else "policy=poly with power=1"
         message = f"policy={net.policy} is darkcfg's own; C darknet does not know it and keeps the rate constant"
-        hint = f"policy={same} means the same in AlexeyAB's" if net.policy == "cosine" else f"policy={same} means the same"
-        reader.report("warning", "meaning-in-c", message, net.span_of("policy"), hint=hint)
+        reader.report("warning", "meaning-in-c", message, net.span_of("policy"), hint=f"{same} is the same curve in C")
     for name, policies in _KEYS_OF_POLICY.items():
         if net.is_set(name) and net.policy not in policies:
             message = f"'{name}' has no effect with policy={net.policy}"
@@ -100,7 +100,7 @@ def _check_policy(net: Net, reader: Reader) -> None:
     shaping = _SHAPING_KEYS.get(net.policy, ())
     if shaping and not any(net.is_set(name) for name in shaping):
         message = f"policy={net.policy} without {' and '.join(f'{name}=' for name in shaping)}"
-        hint = "the defaults leave the rate constant" if net.policy != "sigmoid" else "the defaults make the rate 0 at once"
+        hint = f"the defaults {'make the rate 0 at once' if net.policy == 'sigmoid' else 'leave the rate constant'}"
         reader.report("warning", "default", message, net.span_of("policy"), hint=hint)
 
 
@@ -132,12 +132,12 @@ def _check_cycles(net: Net, reader: Reader) -> None:
 
 
 def _check_optimizer(net: Net, reader: Reader) -> None:
-    if net.is_set("adam") and net.optimizer:
+    if net.adam and net.optimizer:
         message = "adam= is C's rule and optimizer= is torch's: they exclude each other"
         reader.report("error", "conflict", message, net.span_of("optimizer"), hint="keep one of the two")
     if net.nesterov and net.momentum == 0:
         message = "nesterov=1 needs a momentum above 0"
-        reader.report("error", "conflict", message, net.span_of("nesterov"), hint="write momentum=0.9, or delete nesterov")
+        reader.report("error", "conflict", message, net.span_of("nesterov"), hint="write momentum=0.9")
     for name in ("fallback_optimizer", "muon_learning_rate", "muon_momentum"):
         if net.is_set(name) and net.optimizer != "muon":
             message = f"'{name}' has no effect without optimizer=muon"
@@ -151,7 +151,9 @@ def _check_normalisation(net: Net, reader: Reader) -> None:
         if len(values) not in (0, 1, channels) and has_input(net):
             message = f"{name} has {_counted(len(values), 'value')} and the image {_counted(channels, 'channel')}"
             expected = f"1 value or {channels}"
-            reader.report("error", "bad-value", message, net.span_of(name), expected=expected, received=str(len(values)))
+            reader.report(
+                "error", "bad-value", message, net.span_of(name), expected=expected, received=str(len(values))
+            )
 
 
 def _check_augmentation(net: Net, reader: Reader) -> None:
@@ -159,7 +161,9 @@ def _check_augmentation(net: Net, reader: Reader) -> None:
     if net.crop_padding_mode == "reflect" and net.crop_padding >= side > 0:
         message = f"crop_padding={net.crop_padding} reflects more than the image holds"
         hint = "write a smaller crop_padding, or crop_padding_mode=zero"
-        reader.report("error", "bad-value", message, net.span_of("crop_padding"), expected=f"less than {side}", hint=hint)
+        reader.report(
+            "error", "bad-value", message, net.span_of("crop_padding"), expected=f"less than {side}", hint=hint
+        )
     if net.alternating_flip and not net.flip:
         message = "alternating_flip=1 and flip=0 contradict each other"
         reader.report("error", "conflict", message, net.span_of("alternating_flip"), hint="delete one of the two")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from darkcfg.language.errors import UsageError, did_you_mean
+from darkcfg.language.errors import CfgError, UsageError, did_you_mean
 from darkcfg.language.grammar import Document, assign, parse
 from darkcfg.language.schema import SectionSpec, keys_of
 from darkcfg.language.sections import LAYERS, Net
@@ -20,9 +20,12 @@ def override(text: str, file: str, settings: Iterable[str]) -> str:
 
     Raises:
         UsageError: a setting is malformed, or names a section or a key that does not exist.
+        CfgError: the text has no sections.
     """
     for setting in settings:
-        document, _ = parse(text, file)
+        document, found = parse(text, file)
+        if not document.sections:
+            raise CfgError(found)
         section, name, value = _split(setting)
         number = _section_number(document, section, setting)
         _check_key(document.sections[number].name, name, setting)
@@ -45,7 +48,7 @@ def _split(setting: str) -> tuple[str, str, str]:
 
 def _section_number(document: Document, section: str, setting: str) -> int:
     count = len(document.sections) - 1
-    if section in Net.names and document.sections:
+    if section in Net.names:
         return 0
     if section.isascii() and section.isdigit() and int(section) < count:
         return int(section) + 1

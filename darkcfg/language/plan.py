@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from darkcfg.language import layercheck, netcheck
-from darkcfg.language.errors import CfgError, DarkcfgError, Diagnostic, Span, UsageError, did_you_mean, quoted
+from darkcfg.language.errors import CfgError, DarkcfgError, Diagnostic, Span, UsageError, did_you_mean, shortened
 from darkcfg.language.grammar import Document, Item, Section, decode, parse
 from darkcfg.language.layer import IMAGE, Layer
+from darkcfg.language.library import cfgs_beside
 from darkcfg.language.planner import Planner
 from darkcfg.language.schema import Reader, keys_of
 from darkcfg.language.sections import LAYERS, LayerSpec, Net
@@ -82,7 +83,9 @@ class Plan:
     def extensions(self) -> tuple[Item, ...]:
         """The lines whose key is darkcfg's own and has no effect in C, in the order of the file."""
         specs = (self.net, *(layer.spec for layer in self.layers))
-        keys = [(spec.section.first.get(name), field) for spec in specs for name, (field, _) in keys_of(type(spec)).items()]
+        keys = [
+            (spec.section.first.get(name), field) for spec in specs for name, (field, _) in keys_of(type(spec)).items()
+        ]
         found = [item for item, field in keys if item and field.metadata["key"].extension]
         return tuple(sorted(found, key=lambda item: item.key_span.line))
 
@@ -107,7 +110,9 @@ def read_file(path: str | Path) -> str:
     except IsADirectoryError:
         raise UsageError("this is a folder, not a cfg file", where=path) from None
     except (FileNotFoundError, NotADirectoryError):
-        raise UsageError("there is no such cfg file", where=path, help=_similar_files(path)) from None
+        beside = cfgs_beside(path)
+        hint = did_you_mean(path.name, beside) or (f"in that folder: {', '.join(beside[:8])}" if beside else None)
+        raise UsageError("there is no such cfg file", where=path, help=hint) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise DarkcfgError("the cfg file cannot be read", where=path, received=reason) from None
@@ -115,15 +120,6 @@ def read_file(path: str | Path) -> str:
         hint = "give the .cfg file first; a .weights file comes after it"
         raise UsageError("this file is too large for a cfg", where=path, expected="a few kilobytes of text", help=hint)
     return decode(data)
-
-
-def _similar_files(path: Path) -> str | None:
-    """A hint naming the cfg files of the same folder; None when there are none or the folder cannot be listed."""
-    try:
-        beside = sorted(other.name for other in path.parent.iterdir() if other.suffix == ".cfg")
-    except OSError:
-        return None
-    return did_you_mean(path.name, beside) or (f"in that folder: {', '.join(beside[:8])}" if beside else None)
 
 
 def read_text(text: str, file: str) -> Plan:
@@ -156,8 +152,9 @@ def _plan(reader: Reader) -> Plan | None:
     if net is None or len(layers) < len(planner.layers):
         return None
     if not layercheck.has_output(layers):
-        reader.report("error", "no-layers", "there is no layer but [cost]" if layers else "there is no layer after [net]",
-                      net.section.span, expected="[convolutional] or another layer")  # fmt: skip
+        message = "there is no layer but [cost]" if layers else "there is no layer after [net]"
+        expected = "[convolutional] or another layer"
+        reader.report("error", "no-layers", message, sections[-1].span, expected=expected)
         return None
     layercheck.check_layers(net, layers, reader)
     return Plan(reader.document, net, tuple(layers))
@@ -171,10 +168,8 @@ def _net(reader: Reader) -> Net | None:
         netcheck.check_net(net, reader)
         return net
     late = next((section for section in rest if section.name in Net.names), None)
-    reader.report(
-        "error", "no-net", f"the first section is [{quoted(first.name)[1:-1]}]", first.span,
-        expected="[net] or [network]", hint=_net_hint(first, late),
-    )  # fmt: skip
+    message, hint = f"the first section is [{shortened(first.name)}]", _net_hint(first, late)
+    reader.report("error", "no-net", message, first.span, expected="[net] or [network]", hint=hint)
     if late:
         reader.read(late, Net)
     return None
@@ -183,7 +178,8 @@ def _net(reader: Reader) -> Net | None:
 def _net_hint(first: Section, late: Section | None) -> str | None:
     if late:
         return f"move the [{late.name}] of line {late.span.line} to the top"
-    return None if first.name in LAYERS else did_you_mean(first.name, Net.names)
+    near = None if first.name in LAYERS else did_you_mean(first.name, Net.names)
+    return near or "write [net] with width=, height= and channels= at the top"
 
 
 def check_classes(plan: Plan, classes: int, data: str) -> None:

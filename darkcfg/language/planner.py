@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from darkcfg.language.errors import did_you_mean, printable
+from darkcfg.language.errors import did_you_mean, shortened
 from darkcfg.language.grammar import Section
 from darkcfg.language.layer import IMAGE, Layer
 from darkcfg.language.schema import Reader
@@ -95,7 +95,7 @@ class Planner:
                 self._report_geometry(index, draft.spec, error, error.hint)
             return None
         if geometry.ragged or isinstance(draft.spec, _FLAT):
-            self._flat[index] = index
+            self._flat.setdefault(index, index)
         return Layer(index, draft.spec, draft.sources, inputs, geometry)
 
     def _outputs(self, draft: _Draft) -> Iterator[Shape]:
@@ -119,7 +119,9 @@ class Planner:
         if lost and lost.geometry.ragged:
             self._unequal.setdefault(origin, (lost.spec, _unequal_route(lost, index, draft.spec)))
         elif lost:
-            message = f"layer {index} [{draft.spec.type}] reads a map, and layer {origin} [{lost.type}] gives a flat vector"
+            message = (
+                f"layer {index} [{draft.spec.type}] reads a map, and layer {origin} [{lost.type}] gives a flat vector"
+            )
             hint = "[connected] can follow here; [route] layers= reads an earlier layer instead"
             self.reader.report("error", "shape", message, draft.spec.section.span, hint=hint)
         return False
@@ -163,7 +165,7 @@ class Planner:
         return needs
 
     def _report_section(self, section: Section) -> None:
-        name, hint = printable(section.name), None
+        name, hint = shortened(section.name), None
         if section.name in NOT_A_CLASSIFIER:
             code, message = "not-a-classifier", f"[{name}] belongs to {NOT_A_CLASSIFIER[section.name]} networks"
             hint = "darkcfg trains image classifiers; end the network with [softmax]"
@@ -181,11 +183,13 @@ class Planner:
     def _report_reference(self, spec: LayerSpec, name: str, value: int) -> None:
         index = len(self.layers)
         absolute = index + value if value < 0 else value
-        message = f"{name}={value} in layer {index} [{spec.type}] means layer {absolute}, "
-        message += "which is this layer itself" if absolute == index else "which is not an earlier layer"
+        target = "before the first layer" if absolute < 0 else f"at layer {absolute}, which comes later"
+        if absolute == index:
+            target = "at the layer itself"
+        message = f"{name}={value} in layer {index} [{spec.type}] points {target}"
         expected = f"{-index} to -1, counted back from this layer, or 0 to {index - 1}, counted from the first"
-        if index == 0:
-            expected = "an earlier layer, and this is the first"
+        if index <= 1:
+            expected = "-1 or 0, the layer before this one" if index else "an earlier layer, and this is the first"
         self.reader.report("error", "reference", message, spec.span_of(name), expected=expected, received=str(value))
 
     def _report_geometry(self, index: int, spec: LayerSpec, error: GeometryError, hint: str | None) -> None:
@@ -206,11 +210,13 @@ def _unequal_route(route: Layer, reader: int, spec: LayerSpec) -> GeometryError:
 
 
 def _sizes_around(image: Shape) -> Iterator[tuple[int, int]]:
-    """Heights and widths in order of their distance from the image's."""
+    """Heights and widths in order of their distance from the image's, none below half of it; a square stays square."""
     if image.h == image.w:
-        sides = (side for d in range(1, _FARTHEST + 1) for side in (image.h - d, image.h + d))
-        yield from ((side, side) for side in sides if side > 0)
-        return
-    reach = range(-_FARTHEST // 2, _FARTHEST // 2 + 1)
-    steps = sorted(((down, right) for down in reach for right in reach), key=lambda step: abs(step[0]) + abs(step[1]))
-    yield from ((image.h + down, image.w + right) for down, right in steps if min(image.h + down, image.w + right) > 0)
+        steps = [(step, step) for distance in range(1, _FARTHEST + 1) for step in (-distance, distance)]
+    else:
+        reach = range(-_FARTHEST // 2, _FARTHEST // 2 + 1)
+        steps = [(down, right) for down in reach for right in reach]
+        steps.sort(key=lambda step: abs(step[0]) + abs(step[1]))
+    for down, right in steps:
+        if 2 * down >= -image.h and 2 * right >= -image.w:
+            yield image.h + down, image.w + right

@@ -72,7 +72,9 @@ def _step(net: Net, _batch: int, span: _Span) -> float:
 
 
 def _steps(net: Net, batch: int, _span: _Span) -> float:
-    return net.learning_rate * math.prod(scale for step, scale in zip(net.steps, net.scales, strict=True) if step <= batch)
+    return net.learning_rate * math.prod(
+        scale for step, scale in zip(net.steps, net.scales, strict=True) if step <= batch
+    )
 
 
 def _exp(net: Net, _batch: int, span: _Span) -> float:
@@ -115,7 +117,7 @@ def _cycle(batch: int, cycle: int, mult: int) -> tuple[int, int]:
 
 def _random(net: Net, batch: int, _span: _Span) -> float:
     # Drawn from the batch number, so that a resumed run sees the rates that an unbroken one sees.
-    return net.learning_rate * _power(Random(batch).random(), net.power)
+    return net.learning_rate * _power(Random(batch).random(), net.power)  # noqa: S311 - no secret
 
 
 _POLICIES: dict[str, Callable[[Net, int, _Span], float]] = {

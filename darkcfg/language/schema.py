@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar, get_type_hints
 
 from darkcfg.language.errors import Diagnostic, Severity, Span, did_you_mean, quoted
 from darkcfg.language.grammar import Document, Item, Section
-from darkcfg.language.values import FLAG, KINDS, written
+from darkcfg.language.values import FLAG, KINDS, why_unreadable, written
 
 Fork = Literal["pjreddie", "alexeyab"]
 Specification = TypeVar("Specification", bound="SectionSpec")
@@ -50,7 +50,8 @@ class Key:
     def problem(self, value: object) -> str | None:
         """What would have been right, or None when the value is."""
         if isinstance(value, str):
-            return f"one of {', '.join(self.choices)}" if self.choices and value not in self.choices else None
+            built = ", ".join(choice for choice in self.choices if choice not in self.pending_choices)
+            return f"one of {built}" if self.choices and value not in self.choices else None
         if isinstance(value, bool) or not isinstance(value, int | float):
             return None
         fits = (
@@ -113,7 +114,7 @@ class SectionSpec:
 
     section: Section = dataclasses.field(repr=False)
     unusable: frozenset[str] = dataclasses.field(default=frozenset(), repr=False)
-    """Keys, as written, whose value was reported as an error or that are missing; their fields hold the defaults."""
+    """Keys, as written, whose value was reported as an error or that have none; their fields hold the defaults."""
 
     def span_of(self, name: str) -> Span:
         """Where the value of key `name` stands, or the section's header when the key is absent."""
@@ -158,7 +159,7 @@ class Reader:
             known: Key = field.metadata["key"]
             item = section.first.get(name)
             if item is None:
-                usable = self._report_absent(section, name, known)
+                usable = name not in section.dropped and self._report_absent(section, name, known)
             else:
                 value = self._value(item, known, annotation)
                 usable = value is not None and not self._report_pending(item, known, value, field.default)
@@ -172,7 +173,9 @@ class Reader:
         for item in section.items:
             first = section.first[item.key]
             if item is not first:
-                message = f"{quoted(item.key)} is given again; {quoted(first.value)} of line {first.key_span.line} counts"
+                message = (
+                    f"{quoted(item.key)} is given again; {quoted(first.value)} of line {first.key_span.line} counts"
+                )
                 hint = "C darknet takes the first of two; delete one"
                 self.report("warning", "duplicate-key", message, item.key_span, hint=hint)
 
@@ -207,18 +210,18 @@ class Reader:
         try:
             value: object = kind.read(item.value)
         except ValueError:
-            trailing = item.value.endswith(",")
-            hint = "C darknet reads a 0 after the last comma; delete the comma" if trailing else None
-            self._report_value(item, f"{quoted(item.key)} has a value that cannot be read", kind.words, hint)
+            self._report_value(item, f"cannot read the value of '{item.key}'", kind.words, why_unreadable(item.value))
             return None
         for element in value if isinstance(value, tuple) else (value,):
             if expected := known.problem(element):
                 self._report_range(item, known, element, expected)
                 return None
-            self._report_doubt(item, known, element)
+        self._report_doubt(item, known, value)
         if kind is FLAG and item.value not in ("0", "1"):
             message = f"'{item.key}' is a switch; {quoted(item.value)} means {int(bool(value))}"
-            self.report("warning", "switch", message, item.value_span, expected="0 or 1", hint=f"{item.key}: {known.doc}")
+            self.report(
+                "warning", "switch", message, item.value_span, expected="0 or 1", hint=f"{item.key}: {known.doc}"
+            )
         return value
 
     def _report_value(self, item: Item, message: str, expected: str, hint: str | None) -> None:
@@ -233,8 +236,8 @@ class Reader:
         message, hint = f"unknown {item.key} {quoted(element)}", did_you_mean(element, known.choices)
         self.report("error", code, message, item.value_span, expected=expected, hint=hint)
 
-    def _report_doubt(self, item: Item, known: Key, element: object) -> None:
-        if known.doubt and isinstance(element, int | float) and element > known.doubt[0]:
+    def _report_doubt(self, item: Item, known: Key, value: Any) -> None:  # noqa: ANN401 - a number or several
+        if known.doubt and max(value if isinstance(value, tuple) else (value,)) > known.doubt[0]:
             message = f"'{item.key}={item.value}' is unusually large"
             self.report("warning", "range", message, item.value_span, hint=known.doubt[1])
 

@@ -23,15 +23,30 @@ class ValueKind(NamedTuple):
 def read_integer(text: str) -> int:
     """`64`, `-1`; raises ValueError for anything else, also for `5x`, `2.5` and `1e3`."""
     if not _INTEGER.fullmatch(text) or len(text) > len(str(_LARGEST)) + 1 or abs(int(text)) > _LARGEST:
-        raise ValueError(text)
+        raise ValueError("not an integer")
     return int(text)
 
 
 def read_number(text: str) -> float:
     """`0.1`, `.1`, `1e-5`; raises ValueError for anything else, also for what is not finite."""
     if not _NUMBER.fullmatch(text) or not math.isfinite(float(text)):
-        raise ValueError(text)
+        raise ValueError("not a number")
     return float(text)
+
+
+def why_unreadable(text: str) -> str | None:
+    """A hint for a value that cannot be read, where its mistake is a known one."""
+    if not text.isascii():
+        return "a character in it is not ASCII; type the value again with the digits 0 to 9"
+    if text.endswith(","):
+        return "C darknet reads a 0 after the last comma; delete the comma"
+    if re.search(r"\s", text):
+        return "C darknet deletes the space; write one value without spaces"
+    if _INTEGER.fullmatch(text):
+        return f"C darknet reads 32-bit integers, so {_LARGEST} is the largest"
+    if _NUMBER.fullmatch(text) and float(text).is_integer():
+        return f"write {float(text):.0f}"
+    return None
 
 
 def _read_flag(text: str) -> bool:

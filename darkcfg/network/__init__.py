@@ -8,4 +8,6 @@
     assembly                                       `build` and `Network`
     groups                                         how each parameter is trained
     weights, darknet_file, safetensors_file        weights in files
+
+Each file uses only those above it.
 """

@@ -7,13 +7,12 @@ from operator import add
 from pathlib import Path
 from typing import NamedTuple
 
-import torch
 from torch import Generator, Tensor
 
 from darkcfg.language.errors import UsageError
 from darkcfg.language.plan import Plan
 from darkcfg.network.convolutional import Convolutional
-from darkcfg.network.cost import CostModule, Loss, Softmax, at_least_float32, cross_entropy, log_softmax
+from darkcfg.network.cost import CostModule, Softmax, at_least_float32, cross_entropy, log_softmax
 from darkcfg.network.graph import Graph
 from darkcfg.network.weights import load_weights, save_weights
 
@@ -33,6 +32,7 @@ def build(plan: Plan, weights: str | Path | None = None, *, seed: int | None = N
     """The network of a plan, in evaluation mode.
 
     Args:
+        plan: the checked cfg.
         weights: a file to load; without one the weights are initial and the rolling statistics move faster at first.
         seed: of the initial weights, the same on every device; None for others each time. The global generator of
             torch is not touched.

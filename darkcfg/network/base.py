@@ -38,7 +38,7 @@ def nothing(*shape: int) -> nn.Parameter:
 
 def buffer_of(module: nn.Module, name: str) -> Tensor:
     """The buffer `name` of a module, for registrations that a type checker cannot see."""
-    return cast(Tensor, getattr(module, name))
+    return cast("Tensor", getattr(module, name))
 
 
 def trains(layer: Layer, name: str) -> bool:

@@ -20,11 +20,16 @@ class BatchNormKeys(Protocol):
     """The keys that batch norm needs of a section."""
 
     @property
-    def bn_momentum(self) -> float: ...
+    def bn_momentum(self) -> float:
+        """Weight of the new value in the rolling statistics."""
+
     @property
-    def bn_eps(self) -> float: ...
+    def bn_eps(self) -> float:
+        """Added to the variance."""
+
     @property
-    def train(self) -> str: ...
+    def train(self) -> str:
+        """`all`, `bias` or `none`."""
 
 
 class BatchNorm(nn.Module):
@@ -99,7 +104,9 @@ class Statistics(nn.Module):
         """After it: rolling += max(momentum, 1 / t) * (batch - rolling)."""
         for momentum, norms in self._norms.items():
             rolling = [norm.rolling for norm in norms]
-            change = torch._foreach_sub([norm.batch.data for norm in norms], rolling)
+            change = torch._foreach_sub(  # noqa: SLF001 - torch's name for one kernel over many tensors
+                [norm.batch.data for norm in norms], rolling
+            )
             torch._foreach_mul_(change, self.t.reciprocal().clamp(min=momentum))
             torch._foreach_add_(rolling, change)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own convention
-from torch import Generator, Tensor, nn
+from torch import Generator, Tensor
 
 from darkcfg.language.errors import DarkcfgError
 from darkcfg.language.plan import IMAGE, Layer
@@ -51,6 +51,7 @@ class Convolutional(LayerModule):
 
         Args:
             images: (N, channels, H, W), normalised as the layer will see them.
+            eps: added to the variances, so that weak directions are not blown up.
         """
         half = -(-len(self.weight) // 2)
         variances, directions = torch.linalg.eigh(_covariance(images, self.weight.shape[-1]).double().cpu())

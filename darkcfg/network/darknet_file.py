@@ -6,7 +6,6 @@ no normalisation, so a pure scale is folded into the first filters, and what can
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Iterator
 from pathlib import Path

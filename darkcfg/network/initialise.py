@@ -29,10 +29,14 @@ def _scaled_uniform(weight: Tensor, generator: Generator) -> None:
     weight.uniform_(-bound, bound, generator=generator)
 
 
+def _kaiming_uniform(weight: Tensor, generator: Generator) -> None:
+    init.kaiming_uniform_(weight, nonlinearity="relu", generator=generator)
+
+
 FILTERS: Mapping[str, Fill] = {
     # C's `make_convolutional_layer` of pjreddie: sqrt(2 / (size * size * c / groups)) * N(0, 1).
     "kaiming_normal": lambda weight, generator: init.kaiming_normal_(weight, nonlinearity="relu", generator=generator),
-    "kaiming_uniform": lambda weight, generator: init.kaiming_uniform_(weight, nonlinearity="relu", generator=generator),
+    "kaiming_uniform": _kaiming_uniform,
     "xavier_normal": lambda weight, generator: init.xavier_normal_(weight, generator=generator),
     "xavier_uniform": lambda weight, generator: init.xavier_uniform_(weight, generator=generator),
     "zeros": lambda weight, _: init.zeros_(weight),

@@ -7,16 +7,9 @@ from typing import Any
 
 from torch import Generator
 
-from darkcfg.language import sections
 from darkcfg.language.errors import NotBuiltError
 from darkcfg.language.plan import Layer
-from darkcfg.language.sections.connected import Connected as ConnectedSpec
-from darkcfg.language.sections.convolutional import Convolutional as ConvolutionalSpec
-from darkcfg.language.sections.route import Route as RouteSpec
-from darkcfg.language.sections.shortcut import Shortcut as ShortcutSpec
-from darkcfg.language.sections import cost as cost_sections
-from darkcfg.language.sections import pointwise as pointwise_sections
-from darkcfg.language.sections import pooling as pooling_sections
+from darkcfg.language.sections import LayerSpec, connected, convolutional, cost, pointwise, pooling, route, shortcut
 from darkcfg.network.base import LayerModule, place
 from darkcfg.network.connected import Connected
 from darkcfg.network.convolutional import Convolutional
@@ -26,19 +19,19 @@ from darkcfg.network.pooling import AveragePool, LocalAveragePool, MaxPool
 from darkcfg.network.route import Route
 from darkcfg.network.shortcut import Shortcut
 
-MODULES: Mapping[type[sections.LayerSpec], Callable[[Any, Layer, Generator], LayerModule]] = {
-    ConvolutionalSpec: Convolutional,
-    ConnectedSpec: Connected,
-    pooling_sections.MaxPool: MaxPool,
-    pooling_sections.AveragePool: AveragePool,
-    pooling_sections.LocalAveragePool: LocalAveragePool,
-    ShortcutSpec: Shortcut,
-    RouteSpec: Route,
-    pointwise_sections.BatchNorm: BatchNormLayer,
-    pointwise_sections.Activation: Activation,
-    pointwise_sections.Dropout: Dropout,
-    cost_sections.Softmax: Softmax,
-    cost_sections.Cost: Cost,
+MODULES: Mapping[type[LayerSpec], Callable[[Any, Layer, Generator], LayerModule]] = {
+    convolutional.Convolutional: Convolutional,
+    connected.Connected: Connected,
+    pooling.MaxPool: MaxPool,
+    pooling.AveragePool: AveragePool,
+    pooling.LocalAveragePool: LocalAveragePool,
+    shortcut.Shortcut: Shortcut,
+    route.Route: Route,
+    pointwise.BatchNorm: BatchNormLayer,
+    pointwise.Activation: Activation,
+    pointwise.Dropout: Dropout,
+    cost.Softmax: Softmax,
+    cost.Cost: Cost,
 }
 
 

@@ -16,8 +16,8 @@ from darkcfg.network.base import place
 from darkcfg.network.graph import Graph
 
 VERSION = "1"
-SHOWN = 8
-"""Of the differences between a file and a network, how many a message lists."""
+SHOWN = 4
+"""Of the layers that differ, and of the tensors of one, how many a message lists."""
 
 
 def write_safetensors(net: Graph, path: str | Path, seen: int, classes: tuple[str, ...] = ()) -> None:
@@ -52,7 +52,7 @@ def load_safetensors(net: Graph, path: str | Path) -> dict[str, str]:
     """
     tensors, metadata = read_safetensors(path)
     state = net.state_dict()
-    if differences := [*_differences(net, state, tensors)]:
+    if differences := _differences(net, state, tensors):
         _refuse(path, differences)
     if broken := [name for name, tensor in tensors.items() if not torch.isfinite(tensor).all()]:
         raise WeightsError("the weights are not finite", where=path, received=", ".join(broken[:SHOWN]))
@@ -64,32 +64,43 @@ def load_safetensors(net: Graph, path: str | Path) -> dict[str, str]:
     return metadata
 
 
-def _differences(net: Graph, state: dict[str, Tensor], tensors: dict[str, Tensor]) -> list[tuple[str, str, str]]:
-    """For each tensor that does not fit: where, what the network has, what the file has."""
-    names = [*state, *sorted(tensors.keys() - state.keys())]
-    shapes = [(name, _shape(state.get(name)), _shape(tensors.get(name))) for name in names]
-    return [(_where(net, name), ours, theirs) for name, ours, theirs in shapes if ours != theirs]
+def _differences(net: Graph, state: dict[str, Tensor], tensors: dict[str, Tensor]) -> dict[str, list[tuple[str, str]]]:
+    """For each layer that does not fit, what the network has and what the file has of each tensor that differs."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for name in [*state, *sorted(tensors.keys() - state.keys())]:
+        layer, short = _split(net, name)
+        ours, theirs = (_described(short, values.get(name)) for values in (state, tensors))
+        if ours != theirs:
+            found.setdefault(layer, []).append((ours, theirs))
+    return found
 
 
-def _shape(tensor: Tensor | None) -> str:
-    return "x".join(map(str, tensor.shape)) if tensor is not None else "nothing"
+def _split(net: Graph, name: str) -> tuple[str, str]:
+    """`layers.4.bn.bias` as the place of layer 4 and `bn.bias`."""
+    match name.split(".", 2):
+        case ["layers", number, short] if number.isdecimal() and int(number) < len(net.plan.layers):
+            return place(net.plan.layers[int(number)]), short
+    return "no layer of this network", name
 
 
-def _where(net: Graph, name: str) -> str:
-    _, number, *rest = [*name.split(".", 2), ""]
-    if number.isdigit() and int(number) < len(net.plan.layers):
-        return f"{place(net.plan.layers[int(number)])}, {rest[0]}"
-    return name
+def _described(name: str, tensor: Tensor | None) -> str:
+    return f"{name} {'x'.join(map(str, tensor.shape))}" if tensor is not None else f"no {name}"
 
 
-def _refuse(path: str | Path, differences: list[tuple[str, str, str]]) -> None:
-    listed = differences[:SHOWN]
-    more = f"; and {len(differences) - SHOWN} more" if len(differences) > SHOWN else ""
+def _refuse(path: str | Path, differences: dict[str, list[tuple[str, str]]]) -> None:
+    layers = list(differences)
+    more = f" and {len(layers) - SHOWN} more" if len(layers) > SHOWN else ""
+    ours, theirs = (
+        "; ".join(
+            f"{layer}: {', '.join(sides[side] for sides in differences[layer][:SHOWN])}" for layer in layers[:SHOWN]
+        )
+        for side in (0, 1)
+    )
     raise WeightsError(
-        "the weights do not fit the network: " + "; ".join(where for where, _, _ in listed) + more,
+        f"the weights do not fit the network in {len(layers)} layer{'s' * (len(layers) != 1)}",
         where=path,
-        expected="; ".join(ours for _, ours, _ in listed),
-        received="; ".join(theirs for _, _, theirs in listed),
+        expected=ours + more,
+        received=theirs + more,
         help="use the cfg that the weights were trained with; the file's metadata holds it under 'cfg'",
     )
 

@@ -76,7 +76,10 @@ class BatchNormKeys(LayerSpec):
         minimum=0,
         maximum=1,
         extension=True,
-        doubt=(0.5, "it is the weight of the new value, as in torch: for a rolling average of .99 write bn_momentum=0.01"),
+        doubt=(
+            0.5,
+            "it is the weight of the new value, as in torch: for a rolling average of .99 write bn_momentum=0.01",
+        ),
     )
     bn_eps: float = key(1e-5, "added to the variance", minimum=0, extension=True)
 

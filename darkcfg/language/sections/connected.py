@@ -21,7 +21,9 @@ class Connected(BatchNormKeys):
     reads_flat: ClassVar = True
 
     output: int = key(1, "number of outputs", minimum=1)
-    activation: str = key("logistic", "applied last", choices=KNOWN, pending_choices=NOT_BUILT, absent=LOGISTIC_SURPRISES)
+    activation: str = key(
+        "logistic", "applied last", choices=KNOWN, pending_choices=NOT_BUILT, absent=LOGISTIC_SURPRISES
+    )
     batch_normalize: bool = key(False, "normalise over the batch before the activation")
     init: str = key(
         "kaiming_uniform",

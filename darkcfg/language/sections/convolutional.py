@@ -30,7 +30,9 @@ class Convolutional(BatchNormKeys):
     groups: int = key(1, "split channels and filters into groups that do not see each other", minimum=1)
     dilation: int = key(1, "distance between the pixels a filter reads", minimum=1, fork="alexeyab")
     batch_normalize: bool = key(False, "normalise over batch, height and width before the activation")
-    activation: str = key("logistic", "applied last", choices=KNOWN, pending_choices=NOT_BUILT, absent=LOGISTIC_SURPRISES)
+    activation: str = key(
+        "logistic", "applied last", choices=KNOWN, pending_choices=NOT_BUILT, absent=LOGISTIC_SURPRISES
+    )
     init: str = key(
         "kaiming_normal",
         "initial weights by torch's names; kaiming_normal with gain sqrt 2 is pjreddie's",
@@ -46,7 +48,7 @@ class Convolutional(BatchNormKeys):
     dot: float = key(0.0, "penalty on similar filters", pending=True, fork="pjreddie")
     antialiasing: int = key(0, "blur before the stride", minimum=0, maximum=2, pending=True, fork="alexeyab")
     share_index: int | None = key(None, "use the weights of another layer", pending=True, fork="alexeyab")
-    assisted_excitation: int = key(0, "detection only", pending=True, fork="alexeyab")
+    assisted_excitation: float = key(0.0, "detection only", pending=True, fork="alexeyab")
     sway: bool = key(False, "deformable filters", pending=True, fork="alexeyab")
     rotate: bool = key(False, "deformable filters", pending=True, fork="alexeyab")
     stretch: bool = key(False, "deformable filters", pending=True, fork="alexeyab")
@@ -134,7 +136,13 @@ class Convolutional(BatchNormKeys):
     def detail(self) -> str:
         """`3x3/2 64 bn leaky`."""
         vertical, horizontal = self.strides
-        step = "" if vertical == horizontal == 1 else f"/{vertical}" if vertical == horizontal else f"/{vertical}x{horizontal}"
+        step = (
+            ""
+            if vertical == horizontal == 1
+            else f"/{vertical}"
+            if vertical == horizontal
+            else f"/{vertical}x{horizontal}"
+        )
         groups = f"groups {self.groups}" if self.groups > 1 else ""
         dilation = f"dilation {self.dilation}" if self.used_dilation > 1 else ""
         bn = "bn" if self.batch_normalize else ""

@@ -29,7 +29,10 @@ class Softmax(LayerSpec):
         size = sources[0].size
         if size % self.groups:
             raise GeometryError(
-                f"groups={self.groups} does not divide {size} scores", key="groups", expected=f"a divisor of {size}", received=str(self.groups)
+                f"groups={self.groups} does not divide {size} scores",
+                key="groups",
+                expected=f"a divisor of {size}",
+                received=str(self.groups),
             )
         return Geometry(Shape(size, 1, 1))
 
@@ -47,7 +50,10 @@ class Cost(LayerSpec):
     reads_flat: ClassVar = True
 
     type_: str = key(
-        "sse", "the loss: sse is the sum of squares", choices=("sse", "seg", "masked", "smooth", "L1", "wgan"), pending=True
+        "sse",
+        "the loss: sse is the sum of squares",
+        choices=("sse", "seg", "masked", "smooth", "L1", "wgan"),
+        pending=True,
     )
     scale: float = key(1.0, "factor on the gradient")
     ratio: float = key(0.0, "share of the smallest errors to ignore", pending=True)

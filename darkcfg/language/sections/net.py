@@ -34,9 +34,7 @@ class Net(Schedule, Optimizer, Augmentation):
     std: tuple[float, ...] = key(
         (), "pixels / 255 - mean is divided by it", above=0, extension=True, doubt=(20, PIXELS_ARE_SMALL)
     )
-    coordinates: bool = key(
-        False, "the last two channels are x and y from -1 to 1, added to the image", extension=True
-    )
+    coordinates: bool = key(False, "the last two channels are x and y from -1 to 1, added to the image", extension=True)
     ema_decay: float = key(
         0.0, "test a moving average of the weights with this decay an update", minimum=0, below=1, extension=True
     )

@@ -50,9 +50,7 @@ class Dropout(LayerSpec):
     names: ClassVar = ("dropout",)
     reads_flat: ClassVar = True
 
-    probability: float = key(
-        0.5, "share of the values that become zero", minimum=0, below=1, absent=DROPOUT_FORKS
-    )
+    probability: float = key(0.5, "share of the values that become zero", minimum=0, below=1, absent=DROPOUT_FORKS)
     dropblock: bool = key(False, "drop squares instead of values", pending=True, fork="alexeyab")
     dropblock_size_rel: float = key(0.0, "side of the squares, share of the width", pending=True, fork="alexeyab")
     dropblock_size_abs: int = key(0, "side of the squares in pixels", pending=True, fork="alexeyab")

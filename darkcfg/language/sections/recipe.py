@@ -18,7 +18,9 @@ class Schedule(SectionSpec):
     burn_in: int = key(0, "batches of warm-up: rate * (batch / burn_in) ^ power", minimum=0)
     power: float = key(4.0, "exponent of burn_in, poly and random", minimum=0)
     max_batches: int = key(0, "number of updates of the run", minimum=0)
-    epochs: float = key(0.0, "passes over the training images; ends the run if max_batches does not before", minimum=0, extension=True)
+    epochs: float = key(
+        0.0, "passes over the training images; ends the run if max_batches does not before", minimum=0, extension=True
+    )
     warmup_epochs: float = key(
         0.0, "epochs of linear warm-up from 0; the policy then runs over the rest", minimum=0, extension=True
     )
@@ -28,7 +30,9 @@ class Schedule(SectionSpec):
     scales: tuple[float, ...] = key((), "factors of policy=steps, one for each of steps", minimum=0)
     gamma: float = key(1.0, "base of policy=exp, slope of policy=sigmoid")
     learning_rate_min: float = key(1e-5, "end of each cycle of policy=sgdr", minimum=0, fork="alexeyab")
-    sgdr_cycle: int = key(0, "batches of the first cycle of policy=sgdr; max_batches when 0", minimum=0, fork="alexeyab")
+    sgdr_cycle: int = key(
+        0, "batches of the first cycle of policy=sgdr; max_batches when 0", minimum=0, fork="alexeyab"
+    )
     sgdr_mult: int = key(2, "each cycle of policy=sgdr is this many times the one before", minimum=1, fork="alexeyab")
 
 

@@ -68,7 +68,9 @@ class Shortcut(LayerSpec):
         notes = []
         if previous.c != other.c:
             few = min(previous.c, other.c)
-            notes.append(f"{few} of {other.c} channels added" if few < other.c else f"added to {few} of {previous.c} channels")
+            notes.append(
+                f"{few} of {other.c} channels added" if few < other.c else f"added to {few} of {previous.c} channels"
+            )
         if other.w > previous.w:
             notes.append(f"every {ordinal(other.w // previous.w)} pixel of {other.h}x{other.w}")
         elif other.w < previous.w:

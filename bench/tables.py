@@ -1,0 +1,97 @@
+"""Writes the accuracy table of README.md and cfg/README.md from bench/results/zoo.json, which bench/sweep.py makes.
+
+    python -m bench.tables            rewrite what is out of date
+    python -m bench.tables --check    say what is, and leave with 1
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from typing import Any
+
+from darkcfg.engine.statistics import summarise
+from darkcfg.language.plan import read
+from darkcfg.report.units import percent
+from docs.blocks import ROOT, outdated, table
+
+Run = dict[str, Any]
+
+RESULTS = ROOT / "bench/results/zoo.json"
+FILES = (ROOT / "README.md", ROOT / "cfg/README.md")
+
+HEADER = ("cfg", "data", "parameters", "FLOPs an image", "test accuracy", "seeds", "time of the training loop", "device")
+
+PLACES = ("--data-dir", "--runs-dir", "--name", "--seed")
+"""Options of a sweep's commands that say where, not what; each has a value."""
+
+
+def main() -> None:
+    """Rewrite, or only check."""
+    check = sys.argv[1:] == ["--check"]
+    content = accuracy_text(json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else None)
+    for name in (found := outdated({path: {"accuracy": content} for path in FILES}, write=not check)):
+        print(f"{name} is out of date; run python -m bench.tables" if check else f"wrote {name}")
+    sys.exit(1 if check and found else 0)
+
+
+def accuracy_text(results: dict[str, Any] | None) -> str:
+    """The table, and below it what made it; a sentence where nothing was measured yet."""
+    if results is None:
+        return f"Not measured yet: there is no `{RESULTS.relative_to(ROOT).as_posix()}`."
+    done = [run for run in results["runs"] if "result" in run]
+    names = dict.fromkeys(run["name"] for run in done)
+    groups = [sorted((run for run in done if run["name"] == name), key=lambda run: int(run["seed"])) for name in names]
+    return "\n\n".join([table(HEADER, map(row, groups)), *notes(results, groups)])
+
+
+def row(runs: list[Run]) -> tuple[str, ...]:
+    """The runs of one cfg, which differ in their seeds."""
+    plan = read(ROOT / "cfg" / f"{runs[0]['name']}.cfg")
+    accuracy = summarise([run["result"]["test"]["top1"] for run in runs])
+    seconds = summarise([run["result"]["seconds"] for run in runs])
+    spread = f" ± {100 * accuracy.deviation:.2f}" if accuracy.deviation is not None else ""
+    return (
+        f"`{plan.name}`", option(runs[0], "--data"), f"{plan.params:,}", f"{plan.flops / 1e6:.1f} M",
+        f"{percent(accuracy.mean)}{spread}", str(accuracy.n), f"{seconds.mean:.1f} s", device(runs[0]),
+    )  # fmt: skip
+
+
+def notes(results: dict[str, Any], groups: list[list[Run]]) -> list[str]:
+    """What a reader needs to make the figures again."""
+    failed = sum("error" in run for run in results["runs"])
+    versions = sorted({f"torch {run['hardware']['torch']} on Python {run['hardware']['python']}" for [run, *_] in groups})
+    return [
+        "Accuracies are means over the seeds ± the standard deviation of one run, of the weights after the last epoch, "
+        "one view of each test image.",
+        *([f"Data: {results['data_note']}."] if results["data_note"] else []),
+        f"Made at commit `{results['commit']}` with {', '.join(versions)}, by",
+        "\n".join(f"    {command(runs)}" for runs in groups),
+        *([f"{failed} runs failed and are not in the table."] if failed else []),
+    ]
+
+
+def command(runs: list[Run]) -> str:
+    """The command that makes these runs again, without the places of the machine that made them."""
+    words = iter(shlex.split(runs[0]["command"]))
+    kept = [word for word in words if not (word in PLACES and next(words)) and word not in ("--quiet", "--json")]
+    seeds = [run["seed"] for run in runs]
+    return shlex.join([*kept, "--seed", str(min(seeds)), "--runs", str(len(seeds))])
+
+
+def option(run: Run, name: str) -> str:
+    """The value of an option of the run's command."""
+    words = shlex.split(run["command"])
+    return words[words.index(name) + 1]
+
+
+def device(run: Run) -> str:
+    """What the run computed on."""
+    return next((choice["value"] for choice in run.get("choices", ()) if choice["name"] == "device"), None) or ", ".join(
+        run["hardware"]["gpus"] or [run["hardware"]["cpu"]]
+    )
+
+
+if __name__ == "__main__":
+    main()

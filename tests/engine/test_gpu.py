@@ -1,0 +1,265 @@
+"""The captured step against the eager one, and the whole program, on a CUDA device."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from engine.samples import (
+    StopAfter, assert_same_state, cfg_of, conv, data_of, head, job_of, losses_of, named_state, plan_of, residual, rows_of,
+    section, split_of, step_of, train,
+)  # fmt: skip
+
+from darkcfg.cli import main
+from darkcfg.engine.evaluate import TestSet, evaluate
+from darkcfg.engine.pacer import Pacer
+from darkcfg.engine.runtime import Runtime, choose_runtime, repeatable
+from darkcfg.language.errors import DivergenceError
+from darkcfg.network.assembly import build
+
+pytestmark = pytest.mark.gpu
+
+STEPS = 30
+ROUNDING = 1e-6
+"""The captured step launches the same kernels as the eager one, so a difference is a fault and not a rounding."""
+
+RECIPES = {
+    "plain": {},
+    "subdivisions": {"subdivisions": 2},
+    "nesterov": {"nesterov": 1, "momentum": 0.9, "decay": 0.01},
+    "no momentum": {"momentum": 0},
+    "adam": {"optimizer": "adam", "learning_rate": 0.003},
+    "adamw": {"optimizer": "adamw", "learning_rate": 0.003, "decay": 0.1},
+    "muon": {"optimizer": "muon", "muon_learning_rate": 0.02},
+    "muon and adamw": {"optimizer": "muon", "fallback_optimizer": "adamw", "learning_rate": 0.01},
+    "average": {"ema_decay": 0.9},
+    "augmentation": {"alternating_flip": 1, "cutout_size": 3, "crop_padding": 2},
+    "zero padding": {"crop_padding": 1, "crop_padding_mode": "zero", "subdivisions": 4},
+    "smoothing": {"label_smooth_eps": 0.1, "policy": "poly", "power": 1, "warmup_epochs": 1},
+    "normalisation": {"mean": "0.4,0.5,0.6", "std": "0.2,0.2,0.3"},
+}
+
+
+@pytest.fixture
+def graph() -> Runtime:
+    return choose_runtime("cuda", "fp32", compiled=None, deterministic=True)
+
+
+@pytest.fixture
+def eager(graph: Runtime) -> Runtime:
+    return replace(graph, graph=False)
+
+
+@contextmanager
+def waiting_forbidden() -> Iterator[None]:
+    """An operation that makes the host wait for the device is an error."""
+    torch.cuda.synchronize()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that the mode is a prototype
+        torch.cuda.set_sync_debug_mode("error")
+    try:
+        yield
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.cuda.set_sync_debug_mode("default")
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_captured_steps_are_eager_steps(recipe: str, graph: Runtime, eager: Runtime) -> None:
+    plan, split = plan_of(**RECIPES[recipe]), split_of(72)
+    captured, stepped = step_of(plan, split, graph), step_of(plan, split, eager)
+    losses = losses_of(captured, STEPS)
+    assert losses == pytest.approx(losses_of(stepped, STEPS), abs=ROUNDING)
+    assert_same_state(named_state(captured), named_state(stepped), ROUNDING)
+    assert captured.batches_done.item() == stepped.batches_done.item() == STEPS
+
+
+def test_warm_up_and_capture_leave_no_trace(graph: Runtime, eager: Runtime) -> None:
+    plan, split = plan_of(ema_decay=0.9, nesterov=1, optimizer="adamw"), split_of(72)
+    captured, stepped = step_of(plan, split, graph), step_of(plan, split, eager)
+    captured.run()
+    stepped.run()
+    assert captured.look_at_totals() == stepped.look_at_totals()
+    assert_same_state(named_state(captured), named_state(stepped), ROUNDING)
+
+
+@pytest.mark.parametrize("batches", [1, 2])
+def test_a_run_shorter_than_the_warm_up(batches: int, graph: Runtime, eager: Runtime) -> None:
+    captured, stepped = (step_of(plan_of(), split_of(40), runtime, batches) for runtime in (graph, eager))
+    assert losses_of(captured, batches) == pytest.approx(losses_of(stepped, batches), abs=ROUNDING)
+
+
+def test_frozen_filters_and_a_bias_that_stops(graph: Runtime, eager: Runtime) -> None:
+    layers = conv(12, size=2, pad=0, batch_normalize=0, whitening=1, train_bias_epochs=1, activation="gelu") + residual()
+    plan, split = plan_of(layers), split_of(64)
+    captured, stepped = step_of(plan, split, graph), step_of(plan, split, eager)
+    before = named_state(captured)
+    losses_of(captured, 4)
+    after_an_epoch = named_state(captured)
+    losses_of(captured, 4)
+    losses_of(stepped, 8)
+    assert_same_state(named_state(captured), named_state(stepped), ROUNDING)
+    after = named_state(captured)
+    assert torch.equal(after["net.layers.0.weight"], before["net.layers.0.weight"])
+    assert torch.equal(after["net.layers.0.bias"], after_an_epoch["net.layers.0.bias"])
+    assert not torch.equal(after["net.layers.0.bias"], before["net.layers.0.bias"])
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_replaying_never_waits_for_the_device(precision: str) -> None:
+    runtime = choose_runtime("cuda", precision, compiled=None, deterministic=False)
+    plan = plan_of(ema_decay=0.9, nesterov=1, subdivisions=2, crop_padding=1, cutout_size=2)
+    step, pacer = step_of(plan, split_of(72), runtime, batches=300), Pacer(runtime.device)
+    step.run()
+    with waiting_forbidden():
+        for _ in range(200):  # over three chunks of draws
+            step.run()
+            pacer.pace()
+    assert step.look_at_totals().finite_batches == 201
+
+
+def test_draws_of_every_chunk_arrive(graph: Runtime) -> None:
+    step, pacer = step_of(plan_of(), split_of(48), graph, batches=400), Pacer(graph.device)
+    for number in range(390):
+        step.run()
+        pacer.pace()
+        if number % 39 == 0:
+            first = number % step._chunk * step.batch
+            sent = step._draws[first : first + step.batch].cpu().numpy()
+            assert (sent == step.stream.rows(number * step.batch, step.batch)).all()
+
+
+def test_dropout_draws_anew_in_each_replay_and_repeats_with_the_seed(graph: Runtime) -> None:
+    layers = conv(8) + section("dropout", probability=0.5) + head(3)
+    plan, split = plan_of(layers, learning_rate=0, flip=0, batch=48), split_of(48)
+
+    def losses() -> list[float]:
+        torch.manual_seed(5)
+        return losses_of(step_of(plan, split, graph), 5)
+
+    first = losses()
+    assert len({round(loss, 4) for loss in first}) == 5
+    assert losses() == first
+
+
+def test_every_kind_of_layer_trains_deterministically(graph: Runtime) -> None:
+    layers = (
+        conv(8, activation="mish") + section("maxpool", size=2, stride=2) + conv(8, groups=2, activation="selu")
+        + section("route", layers="-1,-2") + section("batchnorm") + section("activation", activation="swish")
+        + section("maxpool", size=3, stride=1) + section("dropout", probability=0.2)
+        + section("local_avgpool", size=2, stride=2) + conv(8, size=1, activation="relu") + head(3)
+    )  # fmt: skip
+    split = split_of(72)
+
+    def losses() -> list[float]:
+        torch.manual_seed(5)
+        return losses_of(step_of(plan_of(layers), split, graph), 12)
+
+    first = losses()
+    assert all(0 < loss < 10 for loss in first)
+    assert losses() == first
+
+
+def test_bf16_learns() -> None:
+    runtime = choose_runtime("cuda", "auto", compiled=None, deterministic=False)
+    assert runtime.graph
+    assert runtime.precision == "bf16"
+    losses = losses_of(step_of(plan_of(residual(filters=16)), split_of(144), runtime, batches=60), 60)
+    assert sum(losses[-5:]) < sum(losses[:5]) / 2
+
+
+def test_two_graphs_in_turn_and_one_destroyed(graph: Runtime) -> None:
+    plan, split = plan_of(ema_decay=0.9), split_of(72)
+    alone = [losses_of(step_of(plan, split, graph, seed=seed), 20) for seed in (0, 1)]
+    first, second = (step_of(plan, split, graph, seed=seed) for seed in (0, 1))
+    turns = [(*losses_of(first, 1), *losses_of(second, 1)) for _ in range(10)]
+    assert [list(losses) for losses in zip(*turns, strict=True)] == [losses[:10] for losses in alone]
+    del first
+    gc.collect()
+    torch.cuda.empty_cache()
+    filler = [torch.full((1024, 1024), 7.0, device=graph.device) for _ in range(50)]  # over what was freed
+    assert losses_of(second, 10) == alone[1][10:]
+    assert all((tensor == 7).all() for tensor in filler)
+
+
+@pytest.mark.parametrize("recipe", [{}, {"optimizer": "adamw", "ema_decay": 0.9, "learning_rate": 0.003}, {"optimizer": "muon"}])
+@pytest.mark.parametrize("stop", [7, 11])
+def test_a_resumed_run_is_an_unbroken_one(recipe: dict[str, object], stop: int, graph: Runtime, tmp_path: Path) -> None:
+    layers = conv(8) + section("dropout", probability=0.2) + residual()
+    plan, data = plan_of(layers, epochs=4, **recipe), data_of(80)
+    whole, events = train(job_of(plan, data, tmp_path / "whole", graph))
+    _, before = train(job_of(plan, data, tmp_path / "halves", graph, stop=StopAfter(stop)))
+    halves, after = train(job_of(plan, data, tmp_path / "halves", graph), resume=True)
+    assert rows_of(before) + rows_of(after) == rows_of(events)
+    assert_same_state(named_state(halves.step), named_state(whole.step))
+
+
+def test_evaluating_again_gives_the_same(graph: Runtime) -> None:
+    plan = plan_of(residual(classes=10), size=32)
+    net = build(plan, seed=1).to(graph.device)
+    test = TestSet(split_of(5003, 10, 32), tuple("abcdefghij"), graph.device)
+    first = evaluate(net, test, repeatable())
+    assert first.n == 5003
+    assert evaluate(net, test, repeatable()) == first
+    torch.backends.cudnn.benchmark = True  # what a training leaves behind
+    torch.use_deterministic_algorithms(False)
+    assert evaluate(net, test, repeatable()) == first
+
+
+def test_the_gpu_scores_what_the_cpu_scores(graph: Runtime) -> None:
+    plan, split, names = plan_of(residual(classes=10), size=32), split_of(500, 10, 32), tuple("abcdefghij")
+    scores = []
+    for device in (graph.device, torch.device("cpu")):
+        net = build(plan, seed=1).to(device)
+        for layer in net.modules():
+            if hasattr(layer, "rolling"):
+                layer.rolling[1] = 1
+        scores.append(evaluate(net, TestSet(split, names, device), repeatable()))
+    assert scores[0].loss == pytest.approx(scores[1].loss, rel=1e-5)
+    assert scores[0].top1 == pytest.approx(scores[1].top1, abs=0.005)
+
+
+def test_divergence_names_the_batch(graph: Runtime, tmp_path: Path) -> None:
+    plan = plan_of(learning_rate=1e9, epochs=20)
+    with pytest.raises(DivergenceError) as caught:
+        train(job_of(plan, data_of(80), tmp_path / "run", graph))
+    assert "batch" in str(caught.value.where)
+
+
+def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("sklearn")
+    cfg = tmp_path / "tiny.cfg"
+    cfg.write_text(cfg_of(residual(10), batch=64, size=16, crop_padding=1, epochs=6))
+    runs = ["--runs-dir", str(tmp_path / "runs")]
+
+    def darkcfg(*arguments: str) -> tuple[int | str | None, str]:
+        with pytest.raises(SystemExit) as stop:
+            main([*arguments, *runs])
+        return stop.value.code, capsys.readouterr().out
+
+    code, out = darkcfg("train", str(cfg), "--data", "digits", "--json")
+    assert code == 0
+    result = json.loads(out)[0]
+    assert result["test"]["top1"] > 0.6
+    code, out = darkcfg("test", "--json")
+    assert code == 0
+    tested = json.loads(out)
+    assert (tested["top1"], tested["loss"]) == (result["test"]["top1"], result["test"]["loss"])
+    elsewhere = subprocess.run(
+        [sys.executable, "-m", "darkcfg", "test", "--json", *runs],
+        capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    assert json.loads(elsewhere.stdout) == tested
+    assert darkcfg("train", str(cfg), "--data", "digits", "--dry-run")[0] == 0
+    assert darkcfg("train", str(cfg), "--data", "digits", "--deterministic", "--epochs", "1", "--quiet")[0] == 0

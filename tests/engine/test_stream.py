@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from engine.samples import plan_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+from darkcfg.data.stream import COLUMNS, Recipe, Stream
+
+EVERYTHING = Recipe("alternating", padding=2, cutout=3)
+
+
+def stream_of(images: int = 10, recipe: Recipe = EVERYTHING, seed: int = 0, height: int = 8, width: int = 6) -> Stream:
+    return Stream(images, height, width, recipe, seed)
+
+
+@given(images=st.integers(1, 20), pieces=st.lists(st.integers(1, 30), min_size=1, max_size=8))
+def test_the_draws_do_not_depend_on_how_they_are_asked_for(images: int, pieces: list[int]) -> None:
+    whole = stream_of(images).rows(0, sum(pieces))
+    stream, first = stream_of(images), 0
+    for count in pieces:
+        assert (stream.rows(first, count) == whole[first : first + count]).all()
+        first += count
+
+
+def test_going_back_gives_the_same_rows() -> None:
+    stream = stream_of()
+    late = stream.rows(75, 20)
+    stream.rows(0, 40)
+    assert (stream.rows(75, 20) == late).all()
+
+
+def test_each_epoch_visits_each_image_once_in_another_order() -> None:
+    rows = stream_of(50).rows(0, 200)[:, 0].reshape(4, 50)
+    assert (np.sort(rows, axis=1) == np.arange(50)).all()
+    assert len({tuple(row) for row in rows}) == 4
+
+
+def test_a_batch_reaches_into_the_next_epoch() -> None:
+    stream = stream_of(10)
+    batch = stream.rows(8, 4)
+    assert (batch[:2] == stream.rows(0, 10)[8:]).all()
+    assert (batch[2:] == stream.rows(10, 2)).all()
+
+
+def test_a_batch_larger_than_the_set_takes_several_epochs() -> None:
+    rows = stream_of(3).rows(0, 10)[:, 0]
+    assert sorted(rows[:3]) == sorted(rows[3:6]) == sorted(rows[6:9]) == [0, 1, 2]
+
+
+def test_alternating_flip_mirrors_each_image_in_every_other_epoch() -> None:
+    rows = stream_of(100).rows(0, 400).reshape(4, 100, len(COLUMNS))
+    mirrored = np.zeros((4, 100), int)
+    for epoch in range(4):
+        mirrored[epoch, rows[epoch, :, 0]] = rows[epoch, :, 3]
+    assert (mirrored[0] != mirrored[1]).all()
+    assert (mirrored[0] == mirrored[2]).all()
+    assert (mirrored[1] == mirrored[3]).all()
+    assert 30 < mirrored[0].sum() < 70
+
+
+def test_random_flip_mirrors_half() -> None:
+    rows = stream_of(1000, Recipe("random")).rows(0, 2000)
+    assert set(rows[:, 3]) == {0, 1}
+    assert 900 < rows[:, 3].sum() < 1100
+
+
+def test_crops_begin_anywhere_with_equal_chance() -> None:
+    rows = stream_of(5000, Recipe(padding=2)).rows(0, 5000)
+    for column in (1, 2):
+        counts = np.bincount(rows[:, column], minlength=5)
+        assert len(counts) == 5
+        assert (counts > 850).all()
+    assert len(np.unique(rows[:, 1:3], axis=0)) == 25
+
+
+def test_the_square_of_cutout_has_its_centre_anywhere_in_the_image() -> None:
+    rows = stream_of(3000, Recipe(cutout=3)).rows(0, 3000)
+    assert (rows[:, 4].min(), rows[:, 4].max()) == (-1, 6)
+    assert (rows[:, 5].min(), rows[:, 5].max()) == (-1, 4)
+
+
+def test_nothing_is_drawn_that_was_not_asked_for() -> None:
+    assert not stream_of(10, Recipe()).rows(0, 30)[:, 1:].any()
+
+
+@pytest.mark.parametrize("pair", [(0, 1), (2**62, 2**62 + 1), (2**63 - 2, 2**63 - 1)])
+@pytest.mark.parametrize("recipe", [Recipe(), Recipe("alternating")])
+def test_two_seeds_two_sequences(pair: tuple[int, int], recipe: Recipe) -> None:
+    first, second = (stream_of(60, recipe, seed) for seed in pair)
+    assert (first.rows(0, 60) != second.rows(0, 60)).any()
+    if recipe.flip == "alternating":
+        # The coins belong to the images, so they are compared in the order of the images.
+        coins = [stream.rows(0, 60)[np.argsort(stream.rows(0, 60)[:, 0]), 3] for stream in (first, second)]
+        assert (coins[0] != coins[1]).any()
+
+
+def test_the_recipe_of_a_cfg() -> None:
+    plan = plan_of(crop_padding=4, crop_padding_mode="edge", cutout_size=2, alternating_flip=1)
+    recipe = Recipe.of(plan.net, flip_allowed=True)
+    assert recipe == Recipe("alternating", 4, "edge", 2)
+    assert str(recipe) == "alternating flip, crop after 4 px of edge padding, cutout 2 px"
+    assert Recipe.of(plan.net, flip_allowed=False).flip == "none"
+    assert Recipe.of(plan_of().net, flip_allowed=True).flip == "random"
+    assert Recipe.of(plan_of(flip=0).net, flip_allowed=True) == Recipe()
+    assert str(Recipe()) == "none"
