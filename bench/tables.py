@@ -2,6 +2,8 @@
 
     python -m bench.tables            rewrite what is out of date
     python -m bench.tables --check    say what is, and leave with 1
+
+The tables stand between `<!-- accuracy: begin -->` and `<!-- accuracy: end -->`.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import Any
 
 from darkcfg.engine.statistics import summarise
 from darkcfg.language.plan import read
-from darkcfg.report.units import percent
+from darkcfg.report.units import ABSENT, percent
 from docs.blocks import ROOT, outdated, table
 
 Run = dict[str, Any]
@@ -21,7 +23,19 @@ Run = dict[str, Any]
 RESULTS = ROOT / "bench/results/zoo.json"
 FILES = (ROOT / "README.md", ROOT / "cfg/README.md")
 
-HEADER = ("cfg", "data", "parameters", "FLOPs an image", "test accuracy", "seeds", "time of the training loop", "device")
+HEADER = (
+    "cfg",
+    "data",
+    "parameters",
+    "FLOPs an image",
+    "test accuracy",
+    "seeds",
+    "time of the training loop",
+    "device",
+)
+
+MEANING = """Accuracies are means over the seeds, ± the standard deviation of one run; of the weights after the last epoch,
+one view of each test image."""
 
 PLACES = ("--data-dir", "--runs-dir", "--name", "--seed")
 """Options of a sweep's commands that say where, not what; each has a value."""
@@ -51,24 +65,26 @@ def row(runs: list[Run]) -> tuple[str, ...]:
     plan = read(ROOT / "cfg" / f"{runs[0]['name']}.cfg")
     accuracy = summarise([run["result"]["test"]["top1"] for run in runs])
     seconds = summarise([run["result"]["seconds"] for run in runs])
+    # Runs that shared a device took longer than one alone would.
+    time = f"{seconds.mean:.1f} s" if all(run.get("workers", 1) == 1 for run in runs) else ABSENT
     spread = f" ± {100 * accuracy.deviation:.2f}" if accuracy.deviation is not None else ""
     return (
         f"`{plan.name}`", option(runs[0], "--data"), f"{plan.params:,}", f"{plan.flops / 1e6:.1f} M",
-        f"{percent(accuracy.mean)}{spread}", str(accuracy.n), f"{seconds.mean:.1f} s", device(runs[0]),
+        f"{percent(accuracy.mean)}{spread}", str(accuracy.n), time, device(runs[0]),
     )  # fmt: skip
 
 
 def notes(results: dict[str, Any], groups: list[list[Run]]) -> list[str]:
     """What a reader needs to make the figures again."""
     failed = sum("error" in run for run in results["runs"])
-    versions = sorted({f"torch {run['hardware']['torch']} on Python {run['hardware']['python']}" for [run, *_] in groups})
+    hardware = [runs[0]["hardware"] for runs in groups]
+    versions = sorted({f"torch {known['torch']} on Python {known['python']}" for known in hardware})
     return [
-        "Accuracies are means over the seeds ± the standard deviation of one run, of the weights after the last epoch, "
-        "one view of each test image.",
+        MEANING,
         *([f"Data: {results['data_note']}."] if results["data_note"] else []),
         f"Made at commit `{results['commit']}` with {', '.join(versions)}, by",
         "\n".join(f"    {command(runs)}" for runs in groups),
-        *([f"{failed} runs failed and are not in the table."] if failed else []),
+        *([f"Of the runs, {failed} failed and {'is' if failed == 1 else 'are'} not in the table."] if failed else []),
     ]
 
 
@@ -88,9 +104,9 @@ def option(run: Run, name: str) -> str:
 
 def device(run: Run) -> str:
     """What the run computed on."""
-    return next((choice["value"] for choice in run.get("choices", ()) if choice["name"] == "device"), None) or ", ".join(
-        run["hardware"]["gpus"] or [run["hardware"]["cpu"]]
-    )
+    chosen = [choice["value"] for choice in run.get("choices", ()) if choice["name"] == "device"]
+    hardware = run["hardware"]
+    return ", ".join(chosen or hardware["gpus"] or [hardware["cpu"]])
 
 
 if __name__ == "__main__":

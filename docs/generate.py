@@ -2,6 +2,8 @@
 
     python -m docs.generate            rewrite what is out of date
     python -m docs.generate --check    say what is, and leave with 1
+
+The text around the tables is written by hand, in those files.
 """  # noqa: INP001
 
 from __future__ import annotations
@@ -11,12 +13,13 @@ import sys
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import click
 
 from darkcfg.cli import COMMANDS, group
-from darkcfg.language.grammar import Section
 from darkcfg.language.errors import Span
+from darkcfg.language.grammar import Section
 from darkcfg.language.schema import Key, SectionSpec, described_keys
 from darkcfg.language.sections import BUILT, NOT_A_CLASSIFIER, NOT_BUILT, LayerSpec, Net
 from darkcfg.language.sections.recipe import Augmentation, Optimizer, Schedule
@@ -120,7 +123,8 @@ def is_refused(name: str, key: Key) -> bool:
     """Whether `train` says that a value of this key of [net] asks for augmentation that is not built."""
     if key.choices or name not in own_keys(Augmentation):
         return False
-    net = Net(section=Section("net", Span(1, 1)), **{name: 7})
+    odd: dict[str, Any] = {name: 7}
+    net = Net(section=Section("net", Span(1, 1)), **odd)
     return name in net.pending_augmentation(width=0)
 
 

@@ -2,6 +2,8 @@
 
     python -m docs.pictures            all of them; trains on the digits, a minute or two
     python -m docs.pictures check      one of them
+
+Nothing in a picture is typed by hand.
 """  # noqa: INP001
 
 from __future__ import annotations

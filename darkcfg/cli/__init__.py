@@ -10,7 +10,7 @@ from importlib import import_module
 
 import click
 
-from darkcfg.language.errors import DarkcfgError
+from darkcfg.language.errors import CfgError, DarkcfgError, UsageError, did_you_mean
 from darkcfg.version import __version__
 
 COMMANDS = {
@@ -37,6 +37,16 @@ class LazyGroup(click.Group):
         command: click.Command = module.command
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that `args` begin with; an unknown one is answered with the nearest."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            known = ", ".join(COMMANDS)
+            raise UsageError(f"there is no command '{name}'", expected=known, help=did_you_mean(name, COMMANDS))
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """The list of commands, without loading them."""
         with formatter.section("Commands"):
@@ -53,7 +63,7 @@ def group(*, debug: bool) -> None:
     darkcfg train res3 --data digits     train on handwritten digits, nothing to download
     darkcfg train net.cfg --data parts/  train on folders of images
     darkcfg test                         evaluate the newest run
-    """
+    """  # noqa: D301 - click wants the character, which keeps the lines apart
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -69,27 +79,35 @@ def _run(arguments: list[str], *, debug: bool) -> int:
         group.main(arguments, prog_name="darkcfg", standalone_mode=False)
     except click.exceptions.Exit as stop:
         return stop.exit_code
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         return 130
     except BrokenPipeError:
         # The reader of our output is gone, `| head` say; Python would complain once more when it flushes at exit.
-        sys.stdout = None  # type: ignore[assignment]
+        sys.stdout = None
         return 1
-    except DarkcfgError as error:
-        if debug:
+    except Exception as error:
+        if debug and not isinstance(error, click.ClickException):
             raise
-        click.echo(f"error: {error}" if error.exit_code == 1 or not hasattr(error, "diagnostics") else str(error), err=True)
-        return error.exit_code
-    except Exception as error:  # noqa: BLE001 - a bug must not look like a crash of Python
-        if debug:
-            raise
-        click.echo(_unforeseen(error), err=True)
-        return 1
+        return _tell(error)
     return 0
+
+
+def _tell(error: Exception) -> int:
+    """Print what went wrong on stderr; the exit code."""
+    match error:
+        case click.ClickException():
+            error.show()
+            return error.exit_code
+        case CfgError():  # its findings name their severity themselves
+            click.echo(str(error), err=True)
+            return error.exit_code
+        case DarkcfgError():
+            click.echo(f"error: {error}", err=True)
+            return error.exit_code
+        case _:
+            click.echo(_unforeseen(error), err=True)
+            return 1
 
 
 def _unforeseen(error: Exception) -> str:

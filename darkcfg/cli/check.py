@@ -14,7 +14,9 @@ from darkcfg.language.plan import examine, read_file
 
 @click.command("check")
 @click.argument("cfgs", metavar="CFG...", nargs=-1, required=True)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON list: severity, code, message, file, line, column, hint.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON list: severity, code, message, file, line, column, hint."
+)
 @click.option("--strict", is_flag=True, help="Count warnings as errors.")
 def command(cfgs: tuple[str, ...], *, as_json: bool, strict: bool) -> None:
     """Show every error and warning of cfg files.

@@ -28,7 +28,9 @@ def command(cfg: str | None, *, as_json: bool, markdown: bool, settings: tuple[s
 
     Without an argument, the newest run. FLOPs are two for each multiply-add of one image.
     """
-    path = find_run(runs_dir, cfg) / "net.cfg" if cfg is None or is_run(cfg) or is_run(runs_dir / cfg) else find_cfg(cfg)
+    path = (
+        find_run(runs_dir, cfg) / "net.cfg" if cfg is None or is_run(cfg) or is_run(runs_dir / cfg) else find_cfg(cfg)
+    )
     plan = read_text(override(read_file(path), str(path), settings), str(path))
     show_warnings(plan)
     if as_json:

@@ -9,10 +9,17 @@ from pathlib import Path
 import click
 
 from darkcfg.cli.options import (
-    coarse_option, data_dir_option, data_option, device_option, runs_dir_option, screen_columns, show_warnings,
+    coarse_option,
+    data_dir_option,
+    data_option,
+    device_option,
+    runs_dir_option,
+    screen_columns,
+    show_warnings,
 )  # fmt: skip
-from darkcfg.engine.folder import find_run, is_run
-from darkcfg.language.errors import UsageError
+from darkcfg.engine.folder import RunFolder, find_run, is_run
+from darkcfg.engine.metrics import Evaluation
+from darkcfg.language.errors import RunError, UsageError
 from darkcfg.language.library import find_cfg
 from darkcfg.language.plan import read
 
@@ -20,7 +27,14 @@ from darkcfg.language.plan import read
 @click.command("test")
 @click.argument("cfg", metavar="[RUN | CFG WEIGHTS]", required=False)
 @click.argument("weights", metavar="", required=False, type=click.Path(path_type=Path))
-@click.option("--weights", "which", type=click.Choice(["last", "best"]), default="last", show_default=True, help="Which weights of a RUN.")
+@click.option(
+    "--weights",
+    "which",
+    type=click.Choice(["last", "best"]),
+    default="last",
+    show_default=True,
+    help="Which weights of a RUN.",
+)
 @data_option
 @data_dir_option
 @coarse_option
@@ -28,7 +42,7 @@ from darkcfg.language.plan import read
 @runs_dir_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--quiet", is_flag=True, help="Print the accuracy only.")
-def command(  # noqa: PLR0913 - one argument for each option
+def command(  # noqa: PLR0913, PLR0917 - one argument for each option
     cfg: str | None, weights: Path | None, which: str, data: str | None, data_dir: Path | None, coarse: bool,
     device: str, runs_dir: Path, as_json: bool, quiet: bool,
 ) -> None:  # fmt: skip
@@ -39,6 +53,8 @@ def command(  # noqa: PLR0913 - one argument for each option
     folder = None
     if cfg is None or is_run(cfg) or (weights is None and is_run(runs_dir / cfg)):
         folder = find_run(runs_dir, cfg)
+        if weights is not None:
+            raise UsageError(f"{cfg} is a run, which has its own weights", expected="darkcfg test RUN [--weights best]")
         plan, weights = read(folder / "net.cfg"), folder / f"{which}.safetensors"
     elif weights is None:
         raise UsageError(f"{cfg} is a cfg, and test needs weights too", expected="darkcfg test CFG WEIGHTS, or a run")
@@ -50,10 +66,6 @@ def command(  # noqa: PLR0913 - one argument for each option
 
     tested = Tested(plan, weights, folder, data, data_dir, coarse=coarse, device=device)
     result = score(tested, loading_sink(sys.stderr, quiet=quiet or as_json))
-    if folder:
-        from darkcfg.report.confusion import draw_confusion
-
-        draw_confusion(result.evaluation.confusion, result.evaluation.classes, folder / "confusion.png", title=folder.name)
     if as_json:
         click.echo(json.dumps(result.as_json(), indent=2, ensure_ascii=False))
     elif quiet:
@@ -61,4 +73,18 @@ def command(  # noqa: PLR0913 - one argument for each option
     else:
         from darkcfg.report.evaluation import evaluation_text
 
-        click.echo(evaluation_text(result.evaluation, where=result.places(), columns=min(screen_columns(), 100)), nl=False)
+        click.echo(
+            evaluation_text(result.evaluation, where=result.places(), columns=min(screen_columns(), 100)), nl=False
+        )
+    if folder:
+        _draw(result.evaluation, folder)
+
+
+def _draw(scored: Evaluation, folder: RunFolder) -> None:
+    """The confusion matrix as a picture; a run on a disk that cannot be written is tested all the same."""
+    from darkcfg.report.confusion import draw_confusion
+
+    try:
+        draw_confusion(scored.confusion, scored.classes, folder / "confusion.png", title=folder.name)
+    except RunError as error:
+        click.echo(f"warning: {error}", err=True)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
-import sys
-from pathlib import Path
 from typing import Any
 
 import click
 
 from darkcfg.cli.options import (
-    coarse_option, data_dir_option, data_option, device_option, runs_dir_option, set_option, show_warnings,
+    coarse_option,
+    data_dir_option,
+    data_option,
+    device_option,
+    runs_dir_option,
+    set_option,
+    show_warnings,
 )  # fmt: skip
 from darkcfg.language.errors import NotBuiltError, UsageError
 from darkcfg.language.library import find_cfg
@@ -29,14 +32,30 @@ from darkcfg.language.plan import Plan, read_file, read_text
 @click.option("--gpus", type=int, default=1, show_default=True, help="Number of GPUs.")
 @click.option("--precision", type=click.Choice(["auto", "fp32", "tf32", "bf16"]), default="auto", show_default=True)
 @click.option("--compile/--no-compile", "compiled", default=None, help="Use torch.compile.")
-@click.option("--epochs", type=click.FloatRange(min=0, min_open=True), help="Instead of the cfg's epochs and max_batches.")
+@click.option(
+    "--epochs", type=click.FloatRange(min=0, min_open=True), help="Instead of the cfg's epochs and max_batches."
+)
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True)
-@click.option("--runs", "count", type=click.IntRange(min=1), default=1, show_default=True, help="Train N times, with seeds SEED, SEED+1, ...")
+@click.option(
+    "--runs",
+    "count",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Train N times, with seeds SEED, SEED+1, ...",
+)
 @click.option("--val", type=click.IntRange(min=0), default=0, help="Hold out N training images and evaluate on them.")
 @click.option("--deterministic", is_flag=True, help="Same GPU and versions, same bits; slower.")
 @click.option("--name", help="Name of the run folder.")
 @runs_dir_option
-@click.option("--resume", "resumed", is_flag=False, flag_value="", metavar="[RUN]", help="Go on with a run; the newest when RUN is left out.")
+@click.option(
+    "--resume",
+    "resumed",
+    is_flag=False,
+    flag_value="",
+    metavar="[RUN]",
+    help="Go on with a run; the newest when RUN is left out.",
+)
 @set_option
 @click.option("--strict", is_flag=True, help="Count the cfg's warnings as errors.")
 @click.option("--dry-run", is_flag=True, help="Check everything and time a few steps; leave no run folder.")
@@ -48,14 +67,22 @@ def command(**flags: Any) -> None:  # noqa: ANN401 - one value for each option a
     CFG is a path, or the name of a cfg of the package (res3). Everything about a run is in its folder under --runs-dir.
     """
     if flags["gpus"] != 1:
-        raise NotBuiltError("training on several GPUs is not built yet", where="--gpus", expected="1", received=flags["gpus"])
+        raise NotBuiltError(
+            "training on several GPUs is not built yet", where="--gpus", expected="1", received=flags["gpus"]
+        )
+    if flags["compiled"]:
+        raise NotBuiltError(
+            "torch.compile is not used yet", where="--compile", help="leave it away, or say --no-compile"
+        )
     if flags["deterministic"]:
         # cuBLAS reads it when it starts, so it must stand before torch is imported.
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     if flags["resumed"] is not None:
         _resume(flags)
     elif flags["cfg"] is None:
-        raise UsageError("there is no CFG to train", expected="darkcfg train CFG", help="darkcfg train res3 --data digits")
+        raise UsageError(
+            "there is no CFG to train", expected="darkcfg train CFG", help="darkcfg train res3 --data digits"
+        )
     else:
         _start(flags)
 
@@ -81,13 +108,13 @@ def _read(flags: dict[str, Any]) -> Plan:
 def _resume(flags: dict[str, Any]) -> None:
     given = click.get_current_context()
     allowed = {"resumed", "runs_dir", "data_dir", "device", "quiet", "as_json"}
-    for name in flags:
+    for name, value in flags.items():
         if name not in allowed and given.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE:
             raise UsageError(
                 f"--resume goes on with the run's own {'cfg' if name == 'cfg' else name}",
                 where="the command line",
                 expected="--resume [RUN], with --runs-dir, --data-dir or --device at most",
-                received=str(flags[name]),
+                received=str(value),
             )
     from darkcfg.cli import training
 

@@ -16,7 +16,7 @@ import click
 
 from darkcfg.engine.events import Choice, Interrupted, RunDone, Sink
 from darkcfg.engine.folder import RunFolder, create_run, find_run
-from darkcfg.engine.launch import Prepared, choose_data, prepare, resume_run, start_run
+from darkcfg.engine.launch import Prepared, choose_data, lasting, new_network, prepare, resume_run, start_run
 from darkcfg.engine.record import Options
 from darkcfg.engine.train import Job, Training
 from darkcfg.language.errors import UsageError
@@ -60,7 +60,7 @@ def start(plan: Plan, flags: dict[str, Any]) -> None:
     """Train as often as `--runs` says and print the result."""
     choice = choose_data(plan, flags["data"])
     options = Options(
-        choice.value, str(flags["data_dir"].absolute()) if flags["data_dir"] else None, flags["coarse"], flags["val"],
+        lasting(choice.value), str(flags["data_dir"].absolute()) if flags["data_dir"] else None, flags["coarse"], flags["val"],
         flags["device"], flags["precision"], flags["compiled"], flags["deterministic"], flags["seed"], flags["weights"],
     )  # fmt: skip
     prepared = prepare(plan, options, choice, loading_sink(sys.stderr, quiet=flags["quiet"]))
@@ -72,8 +72,8 @@ def start(plan: Plan, flags: dict[str, Any]) -> None:
     switch, results = StopSwitch(), []
     for seed in range(flags["seed"], flags["seed"] + flags["count"]):
         name = flags["name"] if flags["count"] == 1 or not flags["name"] else f"{flags['name']}-{seed}"
-        folder = create_run(flags["runs_dir"], plan.name, name)
-        job = start_run(prepared, seed, folder, switch)
+        net = new_network(prepared, seed)  # before the folder: weights that do not fit leave no trace
+        job = start_run(prepared, net, seed, create_run(flags["runs_dir"], plan.name, name), switch)
         results.append(_train(job, switch, flags, resume=False))
     _print_results(results, flags)
 
@@ -140,7 +140,9 @@ def _train(job: Job, switch: StopSwitch, flags: dict[str, Any], *, resume: bool)
 
 def _print_results(results: list[RunDone], flags: dict[str, Any]) -> None:
     if flags["as_json"]:
-        click.echo(json.dumps([RunFolder(Path(done.folder)).result() | {"run": done.folder} for done in results], indent=2))
+        click.echo(
+            json.dumps([RunFolder(Path(done.folder)).result() | {"run": done.folder} for done in results], indent=2)
+        )
     elif len(results) > 1:
         click.echo(summary_text([done.test_top1 for done in results], [done.seconds for done in results]))
     elif flags["quiet"]:

@@ -32,6 +32,7 @@ class Average:
         random weights.
         """
         weight = (1 / batch.float()).clamp_(min=1 - self.decay)
-        distance = torch._foreach_sub([tensor.detach() for tensor in self._followed], self._followers)
+        followed = [tensor.detach() for tensor in self._followed]
+        distance = torch._foreach_sub(followed, self._followers)  # noqa: SLF001 - as torch's own optimizers
         torch._foreach_mul_(distance, weight)
         torch._foreach_add_(self._followers, distance)

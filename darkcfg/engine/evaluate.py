@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from darkcfg.data.augmentation import scale, to_device
 from darkcfg.data.dataset import Split
-from darkcfg.engine.metrics import Evaluation
+from darkcfg.engine.metrics import FEWEST_CLASSES_FOR_TOP_K, Evaluation
 from darkcfg.network.assembly import Network
 
 _VALUES_AT_ONCE = 2**29
@@ -38,7 +38,10 @@ class TestSet:
 
 @torch.no_grad()
 def evaluate(
-    net: Network, test: TestSet, context: AbstractContextManager[object], view: Callable[[Network, Tensor], Tensor] | None = None
+    net: Network,
+    test: TestSet,
+    context: AbstractContextManager[object],
+    view: Callable[[Network, Tensor], Tensor] | None = None,
 ) -> Evaluation:
     """Evaluate every image of `test` under `context` (a precision); waits for the device once, at the end.
 
@@ -98,5 +101,5 @@ def _result(confusion: Tensor, sums: Tensor, classes: tuple[str, ...], k: int) -
     n = sum(map(sum, matrix))
     loss, among_k = sums.tolist()
     right = sum(matrix[i][i] for i in range(len(classes)))
-    top5 = among_k / n if len(classes) >= 3 else None
+    top5 = among_k / n if len(classes) >= FEWEST_CLASSES_FOR_TOP_K else None
     return Evaluation(n, right / n, top5, k, loss / n, tuple(map(tuple, matrix)), classes)

@@ -13,6 +13,9 @@ from darkcfg.language.files import os_errors
 
 RECORD = "run.json"
 
+_NEEDED = {"started": str, "options": dict, "seed": int, "data": dict}
+"""What a run.json must hold for its run to be tested or resumed."""
+
 
 @dataclass(frozen=True)
 class RunFolder:
@@ -30,8 +33,11 @@ class RunFolder:
         return self.path / name
 
     def record(self) -> dict[str, Any]:
-        """The content of run.json; raises RunError when it cannot be read."""
-        return self._json(RECORD)
+        """The content of run.json; raises RunError when it cannot be read or lacks what a run needs."""
+        content = self._json(RECORD)
+        if missing := [name for name, kind in _NEEDED.items() if not isinstance(content.get(name), kind)]:
+            raise RunError(f"{RECORD} lacks what a run needs", where=self / RECORD, expected=", ".join(missing))
+        return content
 
     def result(self) -> dict[str, Any]:
         """The content of result.json, which a finished run has."""
@@ -105,7 +111,7 @@ def is_run(path: str | Path) -> bool:
 def _started(run: RunFolder) -> tuple[str, str]:
     """Start time, then name; a damaged run.json counts as the oldest, so that it does not hide the others."""
     try:
-        return str(run.record().get("started", "")), run.name
+        return run.record()["started"], run.name
     except RunError:
         return "", run.name
 
@@ -121,7 +127,9 @@ def _make(path: Path) -> RunFolder | None:
 
 def _taken(path: Path) -> RunFolder:
     raise UsageError(
-        "a run of this name exists, and a run is never overwritten", where=path, help="choose another --name, or --resume it"
+        "a run of this name exists, and a run is never overwritten",
+        where=path,
+        help="choose another --name, or --resume it",
     )
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from darkcfg.data.dataset import Dataset, Split
 from darkcfg.data.holdout import hold_out
-from darkcfg.data.sources import DataChoice, default_data_name, load_dataset
 from darkcfg.data.progress import ProgressSink
+from darkcfg.data.sources import NAMED, DataChoice, default_data_name, load_dataset
 from darkcfg.data.stream import Recipe
 from darkcfg.engine.events import Choice
 from darkcfg.engine.folder import RunFolder
@@ -53,6 +53,12 @@ def choose_data(plan: Plan, named: str | None) -> Choice:
         expected="cifar10, cifar100, digits or a folder with train/CLASS/* and test/CLASS/*",
         received=f"{plan.outputs} outputs",
     )
+
+
+def lasting(data: str) -> str:
+    """A data set as run.json names it: a path holds wherever the run is tested from, a name stays."""
+    path = Path(data).expanduser()
+    return str(path.absolute()) if data not in NAMED and path.exists() else data
 
 
 def load_data(plan: Plan, options: Options, *, download: bool, progress: ProgressSink | None) -> Dataset:
@@ -98,7 +104,9 @@ def check_trainable(plan: Plan) -> None:
             help="delete these keys; crop_padding, flip and cutout_size are there",
         )
     if not any(layer.geometry.params and layer.spec.train != "none" for layer in plan.layers):
-        raise UsageError("the cfg has nothing to train", where=plan.document.file, expected="a layer without train=none")
+        raise UsageError(
+            "the cfg has nothing to train", where=plan.document.file, expected="a layer without train=none"
+        )
     if not (net.epochs or net.max_batches):
         raise UsageError(
             "the cfg does not say how long to train",
@@ -132,12 +140,9 @@ def new_network(prepared: Prepared, seed: int) -> Network:
     return net
 
 
-def start_run(
-    prepared: Prepared, seed: int, folder: RunFolder, should_stop: Callable[[], bool]
-) -> Job:
-    """A job that begins at its first step; its folder gets net.cfg and run.json."""
+def start_run(prepared: Prepared, net: Network, seed: int, folder: RunFolder, should_stop: Callable[[], bool]) -> Job:
+    """A job that begins at the first step of `net`; its folder gets net.cfg and run.json."""
     plan, options = prepared.plan, prepared.options
-    net = new_network(prepared, seed)
     write_text_atomically(folder / "net.cfg", plan.document.text)
     record = describe(plan, prepared.data, options, prepared.choices, prepared.batches, seed)
     write_json_atomically(folder / "run.json", record)
@@ -149,9 +154,7 @@ def resume_run(prepared: Prepared, seed: int, folder: RunFolder, should_stop: Ca
     return _job(prepared, build(prepared.plan, seed=seed), seed, folder, should_stop)
 
 
-def _job(
-    prepared: Prepared, net: Network, seed: int, folder: RunFolder, should_stop: Callable[[], bool]
-) -> Job:
+def _job(prepared: Prepared, net: Network, seed: int, folder: RunFolder, should_stop: Callable[[], bool]) -> Job:
     runs_dir = folder.path.parent
     place = [] if runs_dir == Path("runs") else ["--runs-dir", str(runs_dir)]
     resume_command = shlex.join(["darkcfg", "train", "--resume", folder.name, *place])

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+FEWEST_CLASSES_FOR_TOP_K = 3
+"""Below, the true class is always among the k best."""
+
 
 @dataclass(frozen=True)
 class Evaluation:
@@ -13,7 +16,7 @@ class Evaluation:
     """Images evaluated, every one of the set."""
     top1: float
     top5: float | None
-    """Share of images whose class is among the k best; None below 3 classes, where it says nothing."""
+    """Share of images whose class is among the k best; None for fewer than FEWEST_CLASSES_FOR_TOP_K."""
     k: int
     """min(5, classes)."""
     loss: float

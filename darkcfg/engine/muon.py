@@ -24,7 +24,7 @@ class Muon(torch.optim.Optimizer):
         super().__init__(groups, {"momentum": momentum, "weight_decay": 0.0})
 
     @torch.no_grad()
-    def step(self, closure: None = None) -> None:  # type: ignore[override]  # a closure has no meaning here
+    def step(self, closure: None = None) -> None:  # type: ignore[override]  # noqa: ARG002 - no closure is ever given
         """One update of every parameter that has a gradient."""
         for group in self.param_groups:
             parameters = [p for p in group["params"] if p.grad is not None]
@@ -32,8 +32,8 @@ class Muon(torch.optim.Optimizer):
             gradients = [p.grad for p in parameters]
             torch._foreach_mul_(buffers, group["momentum"])
             torch._foreach_add_(buffers, gradients)
-            looked_ahead = torch._foreach_add(gradients, buffers, alpha=group["momentum"])
-            self._apply(parameters, looked_ahead, group["lr"])
+            ahead = torch._foreach_add(gradients, buffers, alpha=group["momentum"])  # noqa: SLF001 - as torch's own optimizers
+            self._apply(parameters, list(ahead), group["lr"])
 
     def _buffer(self, parameter: Tensor) -> Tensor:
         state = self.state[parameter]
@@ -58,7 +58,7 @@ class Muon(torch.optim.Optimizer):
 def orthogonalise(matrices: Tensor, steps: int = 3) -> Tensor:
     """Matrices (K, M, N) with their singular values moved towards 1, by Newton-Schulz iterations in bf16."""
     a, b, c = _COEFFICIENTS
-    x = matrices.bfloat16() if matrices.is_cuda else matrices
+    x: Tensor = matrices.bfloat16() if matrices.is_cuda else matrices
     x = x / (x.norm(dim=(-2, -1), keepdim=True) + 1e-7)
     tall = x.size(-2) > x.size(-1)
     x = x.mT if tall else x

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -16,6 +17,9 @@ from darkcfg.engine.muon import Muon
 from darkcfg.language.sections import Net
 from darkcfg.network.assembly import Network
 from darkcfg.network.groups import TrainedParameter, parameter_groups
+
+_FILTER_DIMENSIONS = 4
+"""Of the weights of a convolution, which optimizer=muon takes."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,11 @@ class Update:
         self.recipe = recipe = net.plan.net
         self.device = next(net.parameters()).device
         rows = [row for row in parameter_groups(net) if row.trained]
-        taken_by_muon = [row for row in rows if recipe.optimizer == "muon" and row.is_weight and row.parameter.ndim == 4]
+        taken_by_muon = [
+            row
+            for row in rows
+            if recipe.optimizer == "muon" and row.is_weight and row.parameter.ndim == _FILTER_DIMENSIONS
+        ]
         others = [row for row in rows if all(row is not taken for taken in taken_by_muon)]
         if taken_by_muon:
             factor = (recipe.muon_learning_rate or recipe.learning_rate) / (recipe.learning_rate or 1)
@@ -52,7 +60,7 @@ class Update:
         kind: type[torch.optim.Optimizer],
         rows: list[TrainedParameter],
         batches_per_epoch: float,
-        options: dict[str, object],
+        options: dict[str, Any],
         factor: float = 1.0,
     ) -> None:
         """One optimizer whose groups differ in decay, in rate, or in when they stop."""
@@ -89,7 +97,9 @@ class Update:
                     yield from (kept[name] for name in sorted(kept) if isinstance(kept[name], Tensor))
 
 
-def _alike(rows: Iterable[TrainedParameter], decay: float) -> list[tuple[tuple[float, float, float], list[TrainedParameter]]]:
+def _alike(
+    rows: Iterable[TrainedParameter], decay: float
+) -> list[tuple[tuple[float, float, float], list[TrainedParameter]]]:
     """Rows that may share a group, keyed by decay, rate factor and the epochs they train (0 is all)."""
     groups: dict[tuple[float, float, float], list[TrainedParameter]] = {}
     for row in rows:
@@ -98,7 +108,7 @@ def _alike(rows: Iterable[TrainedParameter], decay: float) -> list[tuple[tuple[f
     return list(groups.items())
 
 
-def _rule(name: str, recipe: Net, device: torch.device) -> tuple[type[torch.optim.Optimizer], dict[str, object]]:
+def _rule(name: str, recipe: Net, device: torch.device) -> tuple[type[torch.optim.Optimizer], dict[str, Any]]:
     fused = device.type in ("cuda", "cpu")
     if name == "sgd":
         return torch.optim.SGD, {"lr": 0.0, "momentum": recipe.momentum, "nesterov": recipe.nesterov, "fused": fused}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Literal
+from importlib.metadata import version
+from typing import Any, Literal
 
 import torch
 
@@ -16,6 +16,8 @@ from darkcfg.engine.events import Choice
 from darkcfg.language.errors import UsageError
 
 Precision = Literal["fp32", "tf32", "bf16"]
+
+_CONVOLUTIONS: Any = torch.backends.cudnn.conv  # type: ignore[attr-defined] # torch's stubs lack it
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,11 @@ def choose_runtime(device: str, precision: str, *, compiled: bool | None, determ
     chosen, device_choice = _choose_device(device)
     kind, precision_choice = _choose_precision(precision, chosen)
     on_gpu = chosen.type == "cuda"
-    graph = Choice("step", "CUDA graph", "captured once and replayed") if on_gpu else Choice("step", "eager", "no CUDA device")
+    graph = (
+        Choice("step", "CUDA graph", "captured once and replayed")
+        if on_gpu
+        else Choice("step", "eager", "no CUDA device")
+    )
     use_compile = bool(compiled)
     compile_choice = Choice(
         "compile", "on" if use_compile else "off", "by --compile" if compiled else "costs more than a short run gains"
@@ -82,7 +88,9 @@ def _choose_precision(wanted: str, device: torch.device) -> tuple[Precision, Cho
             return "bf16", Choice("precision", "bf16", "the device multiplies bf16 fast; weights and tests stay fp32")
         return "fp32", Choice("precision", "fp32", "what the device is fast at")
     if wanted == "tf32" and device.type != "cuda":
-        raise UsageError("tf32 exists on CUDA devices only", where="--precision", expected="fp32 or bf16 on this device")
+        raise UsageError(
+            "tf32 exists on CUDA devices only", where="--precision", expected="fp32 or bf16 on this device"
+        )
     known: dict[str, Precision] = {"fp32": "fp32", "tf32": "tf32", "bf16": "bf16"}
     return known[wanted], Choice("precision", wanted, "by --precision")
 
@@ -90,20 +98,20 @@ def _choose_precision(wanted: str, device: torch.device) -> tuple[Precision, Cho
 def _configure(precision: Precision, *, deterministic: bool) -> None:
     """Process-wide switches of torch: fp32 means IEEE fp32, which torch does not take for granted."""
     exact = "tf32" if precision == "tf32" else "ieee"
-    torch.backends.cudnn.conv.fp32_precision = exact
+    _CONVOLUTIONS.fp32_precision = exact
     torch.backends.cuda.matmul.fp32_precision = exact
     torch.backends.cudnn.benchmark = not deterministic
     torch.backends.cudnn.deterministic = deterministic
     torch.use_deterministic_algorithms(deterministic)
     if deterministic:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-        torch.utils.deterministic.fill_uninitialized_memory = False
+        torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined] # torch's stubs lack it
 
 
 @contextmanager
 def repeatable() -> Iterator[None]:
     """IEEE fp32 with the algorithms that cuDNN picks without timing them: an evaluation repeats to the last digit."""
-    cudnn, conv, matmul = torch.backends.cudnn, torch.backends.cudnn.conv, torch.backends.cuda.matmul
+    cudnn, conv, matmul = torch.backends.cudnn, _CONVOLUTIONS, torch.backends.cuda.matmul
     before = (cudnn.benchmark, cudnn.deterministic, conv.fp32_precision, matmul.fp32_precision)
     cudnn.benchmark, cudnn.deterministic, conv.fp32_precision, matmul.fp32_precision = False, True, "ieee", "ieee"
     try:
@@ -114,15 +122,12 @@ def repeatable() -> Iterator[None]:
 
 def hardware() -> dict[str, object]:
     """Versions and devices for run.json; never environment variables."""
-    import numpy
-    import torchvision
-
     gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
     return {
         "python": platform.python_version(),
         "torch": torch.__version__,
-        "torchvision": torchvision.__version__,
-        "numpy": numpy.__version__,
+        "torchvision": version("torchvision"),
+        "numpy": version("numpy"),
         "cuda": torch.version.cuda if gpus else None,
         "cudnn": torch.backends.cudnn.version() if gpus else None,
         "gpus": gpus,

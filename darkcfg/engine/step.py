@@ -49,7 +49,7 @@ class Totals:
 class Step:
     """The training step of one network on one set of images."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - what a step is made of
         self,
         net: Network,
         split: Split,
@@ -79,7 +79,9 @@ class Step:
         self._chunk = max(_SMALLEST_CHUNK, -(-len(split) // self.batch))
         self._draws = torch.zeros(self._chunk * self.batch, len(COLUMNS), dtype=torch.int32, device=device)
         self._row = torch.arange(self.mini_batch, device=device)
-        self._staging = [torch.zeros_like(self._draws, device="cpu", pin_memory=device.type == "cuda") for _ in range(2)]
+        self._staging = [
+            torch.zeros_like(self._draws, device="cpu", pin_memory=device.type == "cuda") for _ in range(2)
+        ]
         self._uploaded, self._host_batch = first_batch, first_batch
         self._taken = first_batch
         self._replay: Callable[[], None] | None = None

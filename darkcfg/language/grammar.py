@@ -81,7 +81,8 @@ def decode(data: bytes) -> str:
 
     A byte that is not UTF-8 (a GBK comment, say) becomes a lone surrogate, which `parse` accepts in comments only.
     """
-    text = data.decode(_encoding(data), errors="surrogateescape" if _encoding(data) == "utf-8-sig" else "replace")
+    encoding = _encoding(data)
+    text = data.decode(encoding, errors="surrogateescape" if encoding == "utf-8-sig" else "replace")
     return text.rstrip("\x1a")  # MS-DOS ended text files with Ctrl-Z
 
 

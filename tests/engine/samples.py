@@ -87,7 +87,9 @@ def rates_of(plan: Plan, images: int, batches: int) -> list[float]:
     return [learning_rate(plan.net, batch, batches, warmup) for batch in range(1, batches + 1)]
 
 
-def step_of(plan: Plan, split: Split, runtime: Runtime = CPU, batches: int = 100, seed: int = 0, net: Network | None = None) -> Step:
+def step_of(
+    plan: Plan, split: Split, runtime: Runtime = CPU, batches: int = 100, seed: int = 0, net: Network | None = None
+) -> Step:
     """A step ready to run, its network in training mode."""
     net = (net or build(plan, seed=seed)).to(runtime.device).train()
     average = Average(net, plan.net.ema_decay) if plan.net.ema_decay else None
@@ -118,7 +120,12 @@ def assert_same_state(actual: dict[str, Tensor], expected: dict[str, Tensor], to
     assert sorted(actual) == sorted(expected)
     for name, tensor in actual.items():
         torch.testing.assert_close(
-            tensor, expected[name], rtol=0, atol=tolerance, equal_nan=True, msg=lambda text, name=name: f"{name}: {text}"
+            tensor,
+            expected[name],
+            rtol=0,
+            atol=tolerance,
+            equal_nan=True,
+            msg=lambda text, name=name: f"{name}: {text}",
         )
 
 
@@ -134,7 +141,7 @@ class StopAfter:
         return self.asked >= self.batches
 
 
-def job_of(
+def job_of(  # noqa: PLR0913, PLR0917 - what a job is made of
     plan: Plan, data: Dataset, folder: Path, runtime: Runtime = CPU, stop: Callable[[], bool] = lambda: False,
     seed: int = 0, validation: Split | None = None,
 ) -> Job:  # fmt: skip

@@ -14,7 +14,9 @@ CPU = torch.device("cpu")
 NUMPY_MODES = {"reflect": "reflect", "zero": "constant", "edge": "edge"}
 
 
-def reference(image: NDArray[np.uint8], row: NDArray[np.int32], recipe: Recipe, fill: NDArray[np.float32]) -> NDArray[np.float32]:
+def reference(
+    image: NDArray[np.uint8], row: NDArray[np.int32], recipe: Recipe, fill: NDArray[np.float32]
+) -> NDArray[np.float32]:
     """One image (C, H, W), step by step: pad, crop, mirror, cut out."""
     _, down, right, mirror, cut_down, cut_right = map(int, row)
     _, height, width = image.shape
@@ -43,7 +45,9 @@ recipes = st.builds(
     recipe=recipes, channels=st.integers(1, 4), height=st.integers(4, 7), width=st.integers(4, 7),
     count=st.integers(1, 6), seed=st.integers(0, 50),
 )  # fmt: skip
-def test_a_batch_is_its_images_one_by_one(recipe: Recipe, channels: int, height: int, width: int, count: int, seed: int) -> None:
+def test_a_batch_is_its_images_one_by_one(
+    recipe: Recipe, channels: int, height: int, width: int, count: int, seed: int
+) -> None:
     images = np.random.default_rng(seed).integers(0, 256, (count, channels, height, width), np.uint8)
     rows = Stream(count, height, width, recipe, seed).rows(0, 2 * count)
     fill = np.random.default_rng(seed).random(channels, np.float32)

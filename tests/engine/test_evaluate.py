@@ -52,7 +52,9 @@ def test_the_figures_are_those_of_all_images_together(classes: int) -> None:
     assert scored.loss == pytest.approx(functional.nll_loss(found.log(), truth).item(), rel=1e-5)
     assert scored.k == min(5, classes)
     for true in range(classes):
-        assert list(scored.confusion[true]) == torch.bincount(found[truth == true].argmax(1), minlength=classes).tolist()
+        assert (
+            list(scored.confusion[true]) == torch.bincount(found[truth == true].argmax(1), minlength=classes).tolist()
+        )
     among = (found.topk(scored.k).indices == truth[:, None]).any(1).float().mean().item()
     assert scored.top5 == (None if classes < 3 else pytest.approx(among, abs=1e-6))
 
@@ -77,7 +79,9 @@ def test_a_network_without_softmax_is_tested_with_one() -> None:
     net, split = build(plan_of(layers), seed=1), split_of(60)
     logits = net(torch.from_numpy(split.images).float() / 255).detach()
     scored = score(net, split, 3)
-    assert scored.loss == pytest.approx(functional.cross_entropy(logits, torch.from_numpy(split.labels)).item(), rel=1e-5)
+    assert scored.loss == pytest.approx(
+        functional.cross_entropy(logits, torch.from_numpy(split.labels)).item(), rel=1e-5
+    )
 
 
 @pytest.mark.parametrize("training", [True, False])

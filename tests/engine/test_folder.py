@@ -12,12 +12,17 @@ from darkcfg.language.errors import RunError, UsageError
 
 def made(runs: Path, name: str, started: str | None = "2026-01-01T00:00:00.000+00:00") -> RunFolder:
     folder = create_run(runs, "net", name)
-    (folder / "run.json").write_text(json.dumps({"started": started} if started else {}))
+    record = {"started": started, "options": {}, "seed": 0, "data": {}}
+    (folder / "run.json").write_text(json.dumps(record if started else {}))
     return folder
 
 
 def test_numbers_go_up(tmp_path: Path) -> None:
-    assert [create_run(tmp_path / "runs", "res3", None).name for _ in range(3)] == ["res3-0001", "res3-0002", "res3-0003"]
+    assert [create_run(tmp_path / "runs", "res3", None).name for _ in range(3)] == [
+        "res3-0001",
+        "res3-0002",
+        "res3-0003",
+    ]
 
 
 def test_a_number_is_not_given_again(tmp_path: Path) -> None:
@@ -100,8 +105,9 @@ def test_a_damaged_record_does_not_hide_the_others(content: str, tmp_path: Path)
     (made(tmp_path, "zz-damaged") / "run.json").write_text(content, encoding="latin-1")
     made(tmp_path, "no time", None)
     assert newest_run(tmp_path).name == "good"
-    with pytest.raises(RunError, match=r"run\.json cannot be read"):
-        RunFolder(tmp_path / "zz-damaged").record()
+    for name in ("zz-damaged", "no time"):
+        with pytest.raises(RunError, match=r"run\.json (cannot be read|lacks)"):
+            RunFolder(tmp_path / name).record()
 
 
 def test_folders_without_record_are_no_runs(tmp_path: Path) -> None:

@@ -16,8 +16,22 @@ from pathlib import Path
 import pytest
 import torch
 from engine.samples import (
-    StopAfter, assert_same_state, cfg_of, conv, data_of, head, job_of, losses_of, named_state, plan_of, residual, rows_of,
-    section, split_of, step_of, train,
+    StopAfter,
+    assert_same_state,
+    cfg_of,
+    conv,
+    data_of,
+    head,
+    job_of,
+    losses_of,
+    named_state,
+    plan_of,
+    residual,
+    rows_of,
+    section,
+    split_of,
+    step_of,
+    train,
 )  # fmt: skip
 
 from darkcfg.cli import main
@@ -101,7 +115,9 @@ def test_a_run_shorter_than_the_warm_up(batches: int, graph: Runtime, eager: Run
 
 
 def test_frozen_filters_and_a_bias_that_stops(graph: Runtime, eager: Runtime) -> None:
-    layers = conv(12, size=2, pad=0, batch_normalize=0, whitening=1, train_bias_epochs=1, activation="gelu") + residual()
+    layers = (
+        conv(12, size=2, pad=0, batch_normalize=0, whitening=1, train_bias_epochs=1, activation="gelu") + residual()
+    )
     plan, split = plan_of(layers), split_of(64)
     captured, stepped = step_of(plan, split, graph), step_of(plan, split, eager)
     before = named_state(captured)
@@ -193,7 +209,9 @@ def test_two_graphs_in_turn_and_one_destroyed(graph: Runtime) -> None:
     assert all((tensor == 7).all() for tensor in filler)
 
 
-@pytest.mark.parametrize("recipe", [{}, {"optimizer": "adamw", "ema_decay": 0.9, "learning_rate": 0.003}, {"optimizer": "muon"}])
+@pytest.mark.parametrize(
+    "recipe", [{}, {"optimizer": "adamw", "ema_decay": 0.9, "learning_rate": 0.003}, {"optimizer": "muon"}]
+)
 @pytest.mark.parametrize("stop", [7, 11])
 def test_a_resumed_run_is_an_unbroken_one(recipe: dict[str, object], stop: int, graph: Runtime, tmp_path: Path) -> None:
     layers = conv(8) + section("dropout", probability=0.2) + residual()

@@ -5,7 +5,19 @@ import pytest
 from darkcfg.engine.statistics import Summary, student_quantile, summarise
 
 # Abramowitz and Stegun, table 26.10, and any other table of Student's t.
-TABLE = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 9: 2.262, 10: 2.228, 29: 2.045, 30: 2.042, 99: 1.984}
+TABLE = {
+    1: 12.706,
+    2: 4.303,
+    3: 3.182,
+    4: 2.776,
+    5: 2.571,
+    6: 2.447,
+    9: 2.262,
+    10: 2.228,
+    29: 2.045,
+    30: 2.042,
+    99: 1.984,
+}
 
 
 @pytest.mark.parametrize("freedom", TABLE)

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from typing import Any
 
 import pytest
 import torch
 from engine.samples import (
-    CPU, assert_same_state, conv, head, losses_of, named_state, plain, plan_of, rates_of, residual, split_of, step_of,
+    CPU,
+    assert_same_state,
+    conv,
+    head,
+    losses_of,
+    named_state,
+    plain,
+    plan_of,
+    rates_of,
+    residual,
+    split_of,
+    step_of,
 )  # fmt: skip
 from torch import Tensor, nn
 
@@ -39,7 +51,9 @@ def batches_of(plan: Plan, split: Split, steps: int) -> Iterable[tuple[Tensor, T
         yield augment(pad(images, recipe), rows, size, recipe, fill), torch.from_numpy(split.labels)[rows[:, 0].long()]
 
 
-def expected_network(plan: Plan, make: Make, *, factor: Callable[[str], float] = lambda _: 1.0, steps: int = STEPS) -> Network:
+def expected_network(
+    plan: Plan, make: Make, *, factor: Callable[[str], float] = lambda _: 1.0, steps: int = STEPS
+) -> Network:
     """The network after some steps with an optimizer of torch; only weights decay."""
     net = build(plan, seed=0).train()
     groups = [
@@ -98,7 +112,9 @@ SGD: dict[str, dict[str, Any]] = {
 def test_sgd_is_torchs_with_decay_on_weights_only(name: str) -> None:
     plan = plan_of(**{"decay": 0.01, **SGD[name]})
     nesterov, momentum = plan.net.nesterov, plan.net.momentum
-    expected = expected_network(plan, lambda groups: torch.optim.SGD(groups, lr=1.0, momentum=momentum, nesterov=nesterov))
+    expected = expected_network(
+        plan, lambda groups: torch.optim.SGD(groups, lr=1.0, momentum=momentum, nesterov=nesterov)
+    )
     assert_same_network(stepped(plan).net, expected)
 
 
@@ -170,7 +186,9 @@ def test_frozen_layers_keep_weights_and_statistics() -> None:
 
 
 def test_train_bias_keeps_the_filters_and_moves_the_biases() -> None:
-    step = step_of(plan_of(conv(8, train="bias") + conv(8, batch_normalize=0, train="bias") + head(3), decay=0.1), SPLIT)
+    step = step_of(
+        plan_of(conv(8, train="bias") + conv(8, batch_normalize=0, train="bias") + head(3), decay=0.1), SPLIT
+    )
     before = named_state(step)
     losses_of(step, STEPS)
     after = named_state(step)
@@ -188,8 +206,8 @@ def test_a_bias_stops_after_train_bias_epochs() -> None:
         losses_of(step, 1)
         biases.append(step.net.layers[0].bias.detach().clone())
         weights.append(step.net.layers[0].weight.detach().clone())
-    assert [torch.equal(a, b) for a, b in zip(biases, biases[1:], strict=False)] == [False, False, True, True]
-    assert not any(torch.equal(a, b) for a, b in zip(weights, weights[1:], strict=False))
+    assert [torch.equal(a, b) for a, b in pairwise(biases)] == [False, False, True, True]
+    assert not any(torch.equal(a, b) for a, b in pairwise(weights))
 
 
 # Averages, smoothing, whitening
@@ -293,13 +311,17 @@ def test_muon_takes_the_filters_and_leaves_the_rest_to_the_fallback() -> None:
     assert 4 not in {parameter.ndim for group in fallback.param_groups for parameter in group["params"]}
     rates = [group.factor for group in step.update.groups]
     assert rates[0] == 1
-    assert step_of(plan_of(optimizer="muon", muon_learning_rate=0.5), SPLIT).update.groups[0].factor == pytest.approx(10)
+    assert step_of(plan_of(optimizer="muon", muon_learning_rate=0.5), SPLIT).update.groups[0].factor == pytest.approx(
+        10
+    )
 
 
 # State
 
 
-@pytest.mark.parametrize("recipe", [{}, {"optimizer": "adamw"}, {"optimizer": "muon"}, {"momentum": 0}, {"ema_decay": 0.9}])
+@pytest.mark.parametrize(
+    "recipe", [{}, {"optimizer": "adamw"}, {"optimizer": "muon"}, {"momentum": 0}, {"ema_decay": 0.9}]
+)
 def test_beginning_the_optimizer_leaves_no_trace(recipe: dict[str, Any]) -> None:
     plan = plan_of(**recipe)
     begun, fresh = step_of(plan, SPLIT), step_of(plan, SPLIT)

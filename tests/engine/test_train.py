@@ -10,7 +10,18 @@ from typing import Any
 import pytest
 import torch
 from engine.samples import (
-    StopAfter, assert_same_state, conv, data_of, job_of, named_state, plain, plan_of, residual, rows_of, section, split_of,
+    StopAfter,
+    assert_same_state,
+    conv,
+    data_of,
+    job_of,
+    named_state,
+    plain,
+    plan_of,
+    residual,
+    rows_of,
+    section,
+    split_of,
     train,
 )  # fmt: skip
 from safetensors.torch import load_file
@@ -40,7 +51,9 @@ def test_the_events_of_a_run(tmp_path: Path) -> None:
 
 def test_the_files_of_a_run(tmp_path: Path) -> None:
     training, events = train(job_of(plan_of(epochs=2), DATA, tmp_path))
-    assert {"last.safetensors", "last.weights", "best.safetensors", "state.pt", "result.json"} <= {p.name for p in tmp_path.iterdir()}
+    assert {"last.safetensors", "last.weights", "best.safetensors", "state.pt", "result.json"} <= {
+        p.name for p in tmp_path.iterdir()
+    }
     result = json.loads((tmp_path / "result.json").read_text())
     assert result["test"]["top1"] == training.final.top1 == events[-1].test_top1
     assert result["validation"] is None
@@ -101,11 +114,19 @@ def test_best_is_the_network_of_its_epoch(tmp_path: Path, monkeypatch: pytest.Mo
     plan, scores = plan_of(epochs=5), iter([0.2, 0.7, 0.3, 0.7, 0.1])
     monkeypatch.setattr(train_module, "evaluate", lambda *given: replace(evaluate(*given), top1=next(scores)))
     training, events = train(job_of(plan, DATA, tmp_path))
-    assert [row[8] for row in rows_of(events)] == [True, True, False, False, False]  # the first of equals stays the best
+    assert [row[8] for row in rows_of(events)] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]  # the first of equals stays the best
     assert (training.best.top1, training.best.epoch) == (0.7, 2)
     monkeypatch.undo()
     early, _ = train(job_of(plan, DATA, tmp_path / "early", stop=StopAfter(10)))
-    assert_same_state(load_file(tmp_path / "best.safetensors"), {n: t.detach() for n, t in early.net.state_dict().items()})
+    assert_same_state(
+        load_file(tmp_path / "best.safetensors"), {n: t.detach() for n, t in early.net.state_dict().items()}
+    )
 
 
 def test_the_average_is_what_is_tested_and_saved(tmp_path: Path) -> None:
@@ -237,7 +258,8 @@ def test_a_resumed_run_is_an_unbroken_one(recipe: str, stops: tuple[int, ...], t
 def test_dropout_follows_the_seed(tmp_path: Path) -> None:
     plan, data = plan_of(conv(6) + section("dropout", probability=0.5) + residual()), DATA
     first, second, other = (
-        named_state(train(job_of(plan, data, tmp_path / str(number), seed=seed))[0].step) for number, seed in enumerate((4, 4, 5))
+        named_state(train(job_of(plan, data, tmp_path / str(number), seed=seed))[0].step)
+        for number, seed in enumerate((4, 4, 5))
     )
     assert_same_state(first, second)
     assert not torch.equal(first["net.layers.0.weight"], other["net.layers.0.weight"])
