@@ -2,9 +2,9 @@
 
     python -m bench.sweep JOBS.json --out bench/results/NAME.json --data-dir DIR [--val 5000] [--workers 1]
 
-JOBS.json is a list of {"name", "cfg", "data", "settings": ["net.decay=0.001", ...], "seeds": [0, 1, 2]}.
+JOBS.json is a list of {"name", "cfg", "data", "settings": ["net.decay=0.001", ...], "seed": 0, "runs": 3}.
 With --val the score is that of held-out training images, for tuning; without, that of the test set, for the record.
-One worker at a time gives honest times; several share the GPU and only their accuracies count. A job whose result is
+One worker at a time gives honest times; several share the GPU and only their accuracies count. A job whose results are
 in the output already is not run again, so a sweep can be made in parts.
 """
 
@@ -40,19 +40,14 @@ def main() -> None:
     parser.add_argument("--commit", default=source_commit(), help="where the code is no git checkout")
     args = parser.parse_args()
     done: list[Result] = json.loads(args.out.read_text())["runs"] if args.out.exists() else []
-    known = {(run["name"], run["seed"]) for run in done}
-    todo = [
-        job | {"seed": seed}
-        for job in json.loads(args.jobs.read_text())
-        for seed in job.get("seeds", [0])
-        if (job["name"], seed) not in known
-    ]
+    known = {run["name"] for run in done}
+    todo = [job for job in json.loads(args.jobs.read_text()) if job["name"] not in known]
     began = time.monotonic()
 
     def run(job: dict[str, Any]) -> None:
         if time.monotonic() - began > args.seconds:
             return
-        done.append(train(job, args))
+        done.extend(train(job, args))
         write_json_atomically(args.out, {"commit": args.commit, "data_note": args.data_note, "runs": done})
 
     with ThreadPoolExecutor(args.workers) as pool:
@@ -60,22 +55,27 @@ def main() -> None:
     print(table(done, "validation" if args.val else "test"))
 
 
-def train(job: dict[str, Any], args: argparse.Namespace) -> Result:
-    """One run in a process of its own: the command, what result.json says, and on what it ran."""
-    words = ["train", job["cfg"], "--data", job["data"], "--data-dir", args.data_dir, "--seed", str(job["seed"])]
-    words += ["--runs-dir", args.runs_dir, "--name", f"{job['name']}-seed{job['seed']}", "--quiet", "--json"]
+def train(job: dict[str, Any], args: argparse.Namespace) -> list[Result]:
+    """All seeds of a job in one process: the command, what each result.json says, and on what it ran."""
+    first, count = job.get("seed", 0), job.get("runs", 1)
+    words = ["train", job["cfg"], "--data", job["data"], "--data-dir", args.data_dir, "--seed", str(first)]
+    words += ["--runs", str(count), "--runs-dir", args.runs_dir, "--name", job["name"], "--quiet", "--json"]
     words += ["--val", str(args.val)] if args.val else []
     words += [word for setting in job.get("settings", []) for word in ("--set", setting)]
     began = time.monotonic()
     process = subprocess.run([sys.executable, "-m", "darkcfg", *words], capture_output=True, text=True, check=False)
-    entry: Result = {"name": job["name"], "seed": job["seed"], "command": " ".join(["darkcfg", *words])}
-    entry["wall_seconds"] = time.monotonic() - began
+    facts: Result = {"name": job["name"], "command": " ".join(["darkcfg", *words]), "workers": args.workers}
+    facts["wall_seconds"] = (time.monotonic() - began) / count
     if process.returncode:
-        return entry | {"error": process.stderr[-2000:]}
-    result = json.loads(process.stdout)[0]
+        return [facts | {"seed": first, "error": process.stderr[-2000:]}]
+    results = json.loads(process.stdout)
+    return [facts | {"seed": first + number} | with_record(result) for number, result in enumerate(results)]
+
+
+def with_record(result: Result) -> Result:
+    """A result, with what run.json says of where it came from."""
     record = json.loads((Path(result["run"]) / "run.json").read_text())
-    facts = {name: record[name] for name in ("version", "hardware", "choices", "data")}
-    return entry | {"workers": args.workers, "result": result} | facts
+    return {"result": result} | {name: record[name] for name in ("version", "hardware", "choices", "data")}
 
 
 def table(runs: list[Result], part: str) -> str:
@@ -86,10 +86,14 @@ def table(runs: list[Result], part: str) -> str:
         good = [run for run in runs if run["name"] == name and "result" in run]
         accuracy = summarise([run["result"][part]["top1"] for run in good])
         seconds = summarise([run["result"]["seconds"] for run in good])
-        rows.append((accuracy.mean, name, accuracy, seconds.mean, summarise([run["wall_seconds"] for run in good]).mean))
+        rows.append(
+            (accuracy.mean, name, accuracy, seconds.mean, summarise([run["wall_seconds"] for run in good]).mean)
+        )
     for _, name, accuracy, seconds_mean, wall in sorted(rows, key=lambda row: -row[0]):
         deviation = f"{accuracy.deviation:.2%}" if accuracy.deviation is not None else "-"
-        lines.append(f"{name:<44}{accuracy.mean:8.2%}  +-{deviation:>6}  n={accuracy.n}  {seconds_mean:6.1f} s  whole {wall:6.1f} s")
+        lines.append(
+            f"{name:<44}{accuracy.mean:8.2%}  +-{deviation:>6}  n={accuracy.n}  {seconds_mean:6.1f} s  whole {wall:6.1f} s"
+        )
     return "\n".join(lines)
 
 

@@ -18,7 +18,14 @@ ORDER = ("language", "network", "data", "engine", "insight", "deploy", "report",
 
 ONLY = {
     "data": ("language",),  # images know nothing of networks
-    "report": ("language", "data", "engine.events", "engine.metrics", "insight"),  # views see events, never the loop
+    "report": (
+        "language",
+        "data",
+        "engine.events",
+        "engine.metrics",
+        "engine.statistics",
+        "insight",
+    ),  # views see events, never the loop
 }
 """Folders that may import less than their place in the order allows."""
 

@@ -19,7 +19,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the unpacked wheel, built from a copy so that the checkout gets no build folder."""
     folder = tmp_path_factory.mktemp("wheel")
     listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     source = folder / "source"
     for name in listed.stdout.splitlines():

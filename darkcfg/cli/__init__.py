@@ -111,15 +111,14 @@ def _tell(error: Exception) -> int:
 
 
 def _unforeseen(error: Exception) -> str:
-    """Running out of memory has a remedy; everything else here is a bug."""
+    """Running out of memory has a remedy, and a disk its own words; everything else here is a bug."""
     text = (str(error).strip().splitlines() or [""])[0]
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
-        return str(
-            DarkcfgError(
-                "error: out of memory",
-                received=text or None,
-                help="a batch is split into [net] subdivisions parts that pass one after the other: double subdivisions "
-                "(--set net.subdivisions=N), or make batch smaller",
-            )
+        remedy = (
+            "a batch is split into [net] subdivisions parts that pass one after the other: double subdivisions "
+            "(--set net.subdivisions=N), or make batch smaller"
         )
+        return f"error: {DarkcfgError('out of memory', received=text or None, help=remedy)}"
+    if isinstance(error, OSError):
+        return f"error: {DarkcfgError(error.strerror or text, where=error.filename)}"
     return f"error: {type(error).__name__}: {text}\n  help:     this is a fault of darkcfg; --debug shows where"

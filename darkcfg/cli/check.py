@@ -7,7 +7,8 @@ import sys
 
 import click
 
-from darkcfg.language.errors import count_findings
+from darkcfg.language.errors import Diagnostic, count_findings
+from darkcfg.language.grammar import Item
 from darkcfg.language.library import find_cfg
 from darkcfg.language.plan import examine, read_file
 
@@ -23,15 +24,21 @@ def command(cfgs: tuple[str, ...], *, as_json: bool, strict: bool) -> None:
 
     The exit code is 2 when a file has errors, else 0.
     """
-    found = []
+    found: list[Diagnostic] = []
+    extensions: list[Item] = []
     for name in cfgs:
         path = find_cfg(name)
-        found.extend(examine(read_file(path), str(path))[1])
+        plan, diagnostics = examine(read_file(path), str(path))
+        found += diagnostics
+        extensions += plan.extensions if plan else ()
     if as_json:
         click.echo(json.dumps([diagnostic.as_json() for diagnostic in found], indent=2, ensure_ascii=False))
     else:
         for diagnostic in found:
             click.echo(f"{diagnostic}\n")
+        if extensions:
+            keys = ", ".join(dict.fromkeys(item.key for item in extensions))
+            click.echo(f"extensions of darkcfg, which C darknet ignores: {keys}")
         files = f"{len(cfgs)} files" if len(cfgs) > 1 else cfgs[0]
         click.echo(f"{files}: {count_findings(found)}")
     if any(strict or diagnostic.severity == "error" for diagnostic in found):

@@ -69,7 +69,9 @@ def command(  # noqa: PLR0913, PLR0917 - one argument for each option
     if as_json:
         click.echo(json.dumps(result.as_json(), indent=2, ensure_ascii=False))
     elif quiet:
-        click.echo(f"accuracy {result.evaluation.top1:.2%}")
+        from darkcfg.report.units import percent
+
+        click.echo(f"accuracy {percent(result.evaluation.top1)}")
     else:
         from darkcfg.report.evaluation import evaluation_text
 

@@ -30,12 +30,24 @@ from darkcfg.language.plan import Plan, read_file, read_text
 @coarse_option
 @device_option
 @click.option("--gpus", type=int, default=1, show_default=True, help="Number of GPUs.")
-@click.option("--precision", type=click.Choice(["auto", "fp32", "tf32", "bf16"]), default="auto", show_default=True)
+@click.option(
+    "--precision",
+    type=click.Choice(["auto", "fp32", "tf32", "bf16"]),
+    default="auto",
+    show_default=True,
+    help="Of the training step; weights and tests are fp32.",
+)
 @click.option("--compile/--no-compile", "compiled", default=None, help="Use torch.compile.")
 @click.option(
     "--epochs", type=click.FloatRange(min=0, min_open=True), help="Instead of the cfg's epochs and max_batches."
 )
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**63 - 1),
+    default=0,
+    show_default=True,
+    help="Of the first weights, the order of the images and their augmentation.",
+)
 @click.option(
     "--runs",
     "count",
@@ -44,7 +56,12 @@ from darkcfg.language.plan import Plan, read_file, read_text
     show_default=True,
     help="Train N times, with seeds SEED, SEED+1, ...",
 )
-@click.option("--val", type=click.IntRange(min=0), default=0, help="Hold out N training images and evaluate on them.")
+@click.option(
+    "--val",
+    type=click.IntRange(min=0),
+    default=0,
+    help="Hold out N training images and judge by them; the test set stays untouched.",
+)
 @click.option("--deterministic", is_flag=True, help="Same GPU and versions, same bits; slower.")
 @click.option("--name", help="Name of the run folder.")
 @runs_dir_option

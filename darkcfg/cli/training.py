@@ -27,6 +27,7 @@ from darkcfg.report.console import console_sink
 from darkcfg.report.files import MetricsFile, read_metrics
 from darkcfg.report.loading import loading_sink
 from darkcfg.report.statistics import summary_text
+from darkcfg.report.units import percent
 
 
 class StopSwitch:
@@ -144,6 +145,6 @@ def _print_results(results: list[RunDone], flags: dict[str, Any]) -> None:
             json.dumps([RunFolder(Path(done.folder)).result() | {"run": done.folder} for done in results], indent=2)
         )
     elif len(results) > 1:
-        click.echo(summary_text([done.test_top1 for done in results], [done.seconds for done in results]))
+        click.echo(summary_text([done.top1 for done in results], [done.seconds for done in results]))
     elif flags["quiet"]:
-        click.echo(f"accuracy {results[0].test_top1:.2%}  {results[0].folder}")
+        click.echo(f"accuracy {percent(results[0].top1)}  {results[0].folder}")

@@ -120,7 +120,7 @@ class _ArraysOnly(pickle.Unpickler):
         ("numpy._core.multiarray", "_reconstruct"): np.empty(0).__reduce__()[0],
     }
 
-    def find_class(self, module: str, name: str) -> Any:
+    def find_class(self, module: str, name: str) -> Any:  # noqa: ANN401 - pickle's signature
         if (module, name) not in self.allowed:
             raise pickle.UnpicklingError(f"it asks for {module}.{name}; only numpy arrays are let through")
         return self.allowed[module, name]

@@ -79,10 +79,9 @@ class _Transfer:
     def open(self) -> http.client.HTTPResponse:
         """The server's answer, from the end of `part` on where there is one and the server can do that."""
         done = self.done()
-        request = urllib.request.Request(self.url, headers={"Range": f"bytes={done}-"} if done else {})
+        request = urllib.request.Request(self.url, headers={"Range": f"bytes={done}-"} if done else {})  # noqa: S310
         try:
-            response: http.client.HTTPResponse = urllib.request.urlopen(request, timeout=self.timeout)
-            return response
+            response: http.client.HTTPResponse = urllib.request.urlopen(request, timeout=self.timeout)  # noqa: S310
         except urllib.error.HTTPError as error:
             error.close()
             # The part is longer than the file, or of another file: start over.
@@ -94,6 +93,7 @@ class _Transfer:
             raise self.unreachable(error.reason) from error
         except (OSError, http.client.HTTPException) as error:
             raise self.unreachable(_reason(error)) from error
+        return response
 
     def receive(self, response: http.client.HTTPResponse, progress: ProgressSink | None) -> None:
         """Writes the answer to the end of `part`, or over it where the server sends the file from its beginning."""

@@ -6,7 +6,10 @@ Everything here is plain Python numbers and strings, so a sink never waits for a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
+
+Judged = Literal["test", "held-out"]
+"""What is evaluated during a run: the test images, or those that `--val` holds out of the training images."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class RunStarted:
     data: str
     classes: int
     train_images: int
-    test_images: int
+    judged_images: int
     epochs: float
     batches: int
     batch: int
@@ -35,6 +38,7 @@ class RunStarted:
     first_batch: int
     """Batches done before this process started: 0, or where a resumed run stopped."""
     choices: tuple[Choice, ...]
+    judged_on: Judged = "test"
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,8 @@ class Progress:
 class EpochDone:
     """One row of metrics.csv; accuracies are shares in [0, 1], losses are unsmoothed cross entropy on the test side.
 
-    `test_loss` and `test_top1` are None in an epoch that was not evaluated.
+    `test_loss` and `test_top1` are those of the images named by `judged_on`, and None in an epoch that was not
+    evaluated.
     """
 
     epoch: int
@@ -78,6 +83,7 @@ class EpochDone:
     images_per_s: float
     seconds: float
     is_best: bool = False
+    judged_on: Judged = "test"
 
 
 @dataclass(frozen=True)
@@ -104,11 +110,11 @@ class RunDone:
     folder: str
     batches: int
     seconds: float
-    test_top1: float
-    test_loss: float
+    top1: float
+    loss: float
     best_top1: float
     best_epoch: int
-    best_chosen_on: str
+    judged_on: Judged = "test"
 
 
 Event = RunStarted | Note | Progress | EpochDone | Saved | Interrupted | RunDone

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Summary:
-    """What several runs have in common; deviation and interval are None for a single one."""
+    """What several runs have in common; a single one has no deviation, and two have no interval worth its name."""
 
     n: int
     mean: float
@@ -26,6 +26,8 @@ def summarise(values: Sequence[float]) -> Summary:
     if n == 1:
         return Summary(n, mean, None, None)
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
+    if n == 2:
+        return Summary(n, mean, deviation, None)
     return Summary(n, mean, deviation, student_quantile(0.975, n - 1) * deviation / math.sqrt(n))
 
 

@@ -49,7 +49,7 @@ class Totals:
 class Step:
     """The training step of one network on one set of images."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - what a step is made of
+    def __init__(
         self,
         net: Network,
         split: Split,

@@ -86,8 +86,6 @@ def score(tested: Tested, progress: ProgressSink | None) -> Score:
 def _without_weights(tested: Tested) -> Exception:
     if tested.folder is None:
         return WeightsError("there is no such weights file", where=tested.weights)
-    return RunError(
-        "the run has no such weights; it was stopped before its first save",
-        where=tested.weights,
-        help=f"go on with it: darkcfg train --resume {tested.folder.name}",
-    )
+    has_others = (tested.folder / "last.safetensors").exists()
+    advice = "take the others: --weights last" if has_others else "it ended before its first save; train it again"
+    return RunError("the run has no such weights", where=tested.weights, help=advice)

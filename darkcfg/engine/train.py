@@ -16,7 +16,18 @@ from darkcfg.engine.averaging import Average
 from darkcfg.engine.best import Best
 from darkcfg.engine.checkpoint import Position, load_state, restore_random, restore_tensors, save_state
 from darkcfg.engine.evaluate import VIEWS, TestSet, evaluate
-from darkcfg.engine.events import Choice, EpochDone, Event, Interrupted, Note, Progress, RunDone, RunStarted, Saved
+from darkcfg.engine.events import (
+    Choice,
+    EpochDone,
+    Event,
+    Interrupted,
+    Judged,
+    Note,
+    Progress,
+    RunDone,
+    RunStarted,
+    Saved,
+)
 from darkcfg.engine.folder import RunFolder
 from darkcfg.engine.metrics import Evaluation
 from darkcfg.engine.pacer import Pacer
@@ -65,8 +76,8 @@ class Training:
         self.average = Average(self.net, recipe.ema_decay) if recipe.ema_decay else None
         self.tested = self.average.net if self.average else self.net
         classes, device = job.data.classes, job.runtime.device
-        self.test = TestSet(job.data.test, classes, device)
-        self.judge = TestSet(job.validation, classes, device) if job.validation else self.test
+        self.judged_on: Judged = "held-out" if job.validation else "test"
+        self.judge = TestSet(job.validation or job.data.test, classes, device)
         self.pacer = Pacer(device)
         self.batch = self.rows = 0
         self.seconds_before, self.began = 0.0, time.perf_counter()
@@ -130,7 +141,7 @@ class Training:
         return RunStarted(
             str(job.folder.path), self.plan.document.file, job.data.name, len(job.data.classes), self.images,
             len(self.judge), self._run_epochs(), job.batches, recipe.batch, recipe.subdivisions,
-            self.batch, job.choices,
+            self.batch, job.choices, self.judged_on,
         )  # fmt: skip
 
     def _run_epochs(self) -> float:
@@ -169,7 +180,7 @@ class Training:
         return EpochDone(
             epoch, self.batch, self._seen(), self.rates[self.batch - 1], totals.mean_loss, totals.top1,
             scored.loss if scored else None, scored.top1 if scored else None,
-            images_per_s, self._seconds(), is_best,
+            images_per_s, self._seconds(), is_best, self.judged_on,
         )  # fmt: skip
 
     def _is_due(self) -> bool:
@@ -214,31 +225,30 @@ class Training:
 
     def _finish(self) -> RunDone:
         judged = self.last or evaluate(self.tested, self.judge, repeatable())
-        on_test = evaluate(self.tested, self.test, repeatable()) if self.job.validation else judged
-        chosen_on = "the validation images" if self.job.validation else "the test set"
+        # With --val the test set stays untouched: a figure that was never computed cannot guide the tuning.
         result = {
-            "test": summary(on_test),
+            "test": None if self.job.validation else summary(judged),
             "validation": summary(judged) if self.job.validation else None,
             "tta": self._views(),
-            "best": {"top1": self.best.top1, "epoch": self.best.epoch, "chosen_on": chosen_on},
+            "best": {"top1": self.best.top1, "epoch": self.best.epoch, "chosen_on": f"the {self.judged_on} images"},
             "epochs": self._run_epochs(),
             "batches": self.batch,
             "seconds": self._seconds(),
             "images_per_s": self.batch * self.plan.net.batch / self._seconds(),
         }
         write_json_atomically(self.job.folder / "result.json", result)
-        self.final = on_test
+        self.final = judged
         return RunDone(
-            str(self.job.folder.path), self.batch, self._seconds(), on_test.top1, on_test.loss,
-            self.best.top1, self.best.epoch, chosen_on,
+            str(self.job.folder.path), self.batch, self._seconds(), judged.top1, judged.loss,
+            self.best.top1, self.best.epoch, self.judged_on,
         )  # fmt: skip
 
     def _views(self) -> dict[str, object] | None:
-        """The test set averaged over views, where [net] tta asks for it; reported beside the figure without."""
+        """The evaluation averaged over views, where [net] tta asks for it; reported beside the figure without."""
         name = self.plan.net.tta
         if name == "none":
             return None
-        return {"views": name, **summary(evaluate(self.tested, self.test, repeatable(), VIEWS[name]))}
+        return {"views": name, **summary(evaluate(self.tested, self.judge, repeatable(), VIEWS[name]))}
 
     def _seen(self) -> int:
         return self.batch * self.plan.net.batch + self.net.seen

@@ -60,7 +60,7 @@ class Document:
         """The lines of the text, without their endings."""
         return _LINE_END.split(self.text)[::2]
 
-    def diagnostic(  # noqa: PLR0913 - the fields of a diagnostic
+    def diagnostic(
         self,
         severity: Severity,
         code: str,

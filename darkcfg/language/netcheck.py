@@ -87,6 +87,18 @@ def _check_length(net: Net, reader: Reader) -> None:
         reader.report("error", "missing-key", message, net.span_of("policy"), expected="max_batches= or epochs=")
 
 
+def _check_power(net: Net, reader: Reader) -> None:
+    if net.policy == "poly" and not net.is_set("power"):
+        hint = "darknet's default is 4, as for burn_in; power=1 is a straight line"
+        reader.report("warning", "default", "no 'power=' with policy=poly", net.span_of("policy"), hint=hint)
+
+
+def _check_pending_augmentation(net: Net, reader: Reader) -> None:
+    for name in net.pending_augmentation(net.width):
+        message = f"darkcfg does not build C's '{name}' yet: train will refuse this file"
+        reader.report("warning", "not-built", message, net.span_of(name), hint="delete the line to train without it")
+
+
 def _check_policy(net: Net, reader: Reader) -> None:
     if net.policy in ("cosine", "linear"):
         same = "policy=sgdr with learning_rate_min=0" if net.policy == "cosine" else "policy=poly with power=1"
@@ -184,9 +196,11 @@ _CHECKS: tuple[tuple[tuple[str, ...], Callable[[Net, Reader], None]], ...] = (
     (("burn_in", "warmup_epochs", "epochs", "max_batches"), _check_warmup),
     (("policy", "max_batches", "epochs", "sgdr_cycle"), _check_length),
     (("policy",), _check_policy),
+    (("policy", "power"), _check_power),
     (("policy", "steps", "scales", "max_batches"), _check_steps),
     (("policy", "learning_rate", "learning_rate_min"), _check_cycles),
     (("optimizer", "adam", "momentum", "nesterov"), _check_optimizer),
     (("mean", "std", "coordinates", "channels"), _check_normalisation),
     (("width", "height", "crop_padding", "crop_padding_mode", "min_crop", "max_crop"), _check_augmentation),
+    (("width", "min_crop", "max_crop"), _check_pending_augmentation),
 )

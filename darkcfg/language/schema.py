@@ -133,7 +133,7 @@ class Reader:
     document: Document
     found: list[Diagnostic]
 
-    def report(  # noqa: PLR0913 - the fields of a diagnostic
+    def report(
         self,
         severity: Severity,
         code: str,

@@ -41,7 +41,7 @@ def ramp(x: Tensor) -> Tensor:
 def plse(x: Tensor) -> Tensor:
     """Slope .125 between -4 and 4, .01 outside."""
     outer = torch.where(x < 0, 0.01 * (x + 4), 0.01 * (x - 4) + 1)
-    return torch.where(x.abs() <= 4, 0.125 * x + 0.5, outer)  # noqa: PLR2004 - C's kinks
+    return torch.where(x.abs() <= 4, 0.125 * x + 0.5, outer)
 
 
 def lhtan(x: Tensor) -> Tensor:
@@ -59,7 +59,7 @@ def stair(x: Tensor) -> Tensor:
 
 def hard_mish(x: Tensor) -> Tensor:
     """0 up to -2, x * x / 2 + x up to 0, then x."""
-    return torch.where(x > 0, x, torch.where(x > -2, 0.5 * x * x + x, 0))  # noqa: PLR2004 - C's kinks
+    return torch.where(x > 0, x, torch.where(x > -2, 0.5 * x * x + x, 0))
 
 
 _leaky = partial(F.leaky_relu, negative_slope=0.1)

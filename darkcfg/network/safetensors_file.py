@@ -11,7 +11,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from darkcfg.language.errors import WeightsError
-from darkcfg.language.files import replacing
+from darkcfg.language.files import write_bytes_atomically
 from darkcfg.network.base import place
 from darkcfg.network.graph import Graph
 
@@ -31,8 +31,8 @@ def write_safetensors(net: Graph, path: str | Path, seen: int, classes: tuple[st
         "normalisation": json.dumps({"mean": net.plan.net.mean, "std": net.plan.net.std}),
         "seen": str(seen),
     }
-    with replacing(path) as temporary:
-        safetensors.torch.save_file(tensors, temporary, metadata)
+    # Not save_file: it makes a file that only its owner may read.
+    write_bytes_atomically(path, safetensors.torch.save(tensors, metadata))
 
 
 def read_safetensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:

@@ -52,7 +52,7 @@ _STYLE: dict[str, Any] = {
 @contextmanager
 def figure_of(width: float, height: float) -> Iterator[Figure]:
     """An empty figure of so many inches; everything drawn inside the block has the style of this package."""
-    import matplotlib
+    import matplotlib  # noqa: ICN001 - only its settings are touched
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

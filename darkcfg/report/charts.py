@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from darkcfg.engine.events import EpochDone, Event
@@ -44,7 +45,7 @@ def draw_chart(rows: Sequence[EpochDone], path: str | os.PathLike[str], *, title
         _draw_loss(loss, rows)
         _draw_accuracy(accuracy, rows, best)
         _draw_lr(lr, rows)
-        _head(loss, title, best)
+        _head(loss, title, rows[-1].judged_on if rows else "test", best)
         _share_epochs(lr, rows)
         figure.align_ylabels()
         save(figure, path)
@@ -99,7 +100,7 @@ class ChartFile:
 
     def _warn(self, error: Exception) -> None:
         if not self._warned:
-            sys.stderr.write(f"note: {os.path.basename(self._path)} could not be drawn: {error}\n")
+            sys.stderr.write(f"note: {Path(self._path).name} could not be drawn: {error}\n")
         self._warned = True
 
 
@@ -176,10 +177,10 @@ def _label_last(axes: Axes, points: Points, color: str, word: Callable[[float], 
         )
 
 
-def _head(axes: Axes, title: str, best: EpochDone | None) -> None:
+def _head(axes: Axes, title: str, judged_on: str, best: EpochDone | None) -> None:
     axes.set_title(shorten(title, _LONGEST_TITLE), loc="left", fontweight="bold", color=INK, pad=21)
     axes.plot([], [], color=TRAIN, label="train")
-    axes.plot([], [], color=TEST, label="test")
+    axes.plot([], [], color=TEST, label=judged_on)
     if best is not None and best.test_top1 is not None:
         label = f"best: {percent(best.test_top1)} in epoch {best.epoch}"
         axes.plot([], [], "o", color=RED, markersize=5, fillstyle="none", label=label)

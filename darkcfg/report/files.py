@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from darkcfg.engine.events import EpochDone, Event
-from darkcfg.language.files import os_errors, write_text_atomically
 from darkcfg.language.errors import RunError
+from darkcfg.language.files import os_errors, write_text_atomically
 
 COLUMNS = (
     "epoch",

@@ -21,7 +21,14 @@ class LoadingBar:
     def start(self, label: str, total: int | None) -> None:
         """Begin a bar; amounts are bytes when something is downloaded, else images."""
         from rich.console import Console
-        from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
 
         amount = DownloadColumn() if label.startswith("downloading") else MofNCompleteColumn()
         columns = (TextColumn("{task.description}"), BarColumn(), amount, TimeRemainingColumn())

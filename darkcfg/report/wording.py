@@ -13,7 +13,7 @@ from darkcfg.report.units import ABSENT, counted, duration, loss_text, lr_text, 
 
 def started_lines(event: RunStarted, columns: int) -> list[str]:
     """What is about to be trained, on what, and what was chosen why."""
-    data = f"{event.data}: {event.train_images:,} training and {event.test_images:,} test images"
+    data = f"{event.data}: {event.train_images:,} training and {event.judged_images:,} {event.judged_on} images"
     length = f"{event.epochs:.4g} epoch{'s' * (event.epochs != 1)}, {counted(event.batches, 'batch')}"
     facts = [
         ("cfg", event.cfg),
@@ -32,7 +32,7 @@ def epoch_line(event: EpochDone, epochs: float, columns: int) -> str:
     facts = [
         Fact(f"epoch {event.epoch:>{len(last)}}/{last}"),
         Fact(f"train {loss_text(event.train_loss):>6} {percent(event.train_top1):>8}", rank=1),
-        Fact(f"test {loss_text(event.test_loss):>6} {percent(event.test_top1):>8}"),
+        Fact(f"{event.judged_on} {loss_text(event.test_loss):>6} {percent(event.test_top1):>8}"),
         Fact("best" if event.is_best else "    ", rank=2),
         Fact(f"lr {lr_text(event.lr):<9}", rank=5),
         Fact(f"{rate(event.images_per_s):>16}", rank=4),
@@ -47,7 +47,7 @@ def progress_lines(event: Progress, test: EpochDone | None, best: EpochDone | No
     facts = [
         f"loss {loss_text(event.train_loss):<6}",
         f"train {percent(event.train_top1):>8}",
-        f"test {percent(test.test_top1 if test else None):>8}",
+        f"{test.judged_on if test else 'test'} {percent(test.test_top1 if test else None):>8}",
         f"best {percent(best.test_top1):>8} ({best.epoch})" if best else f"best {ABSENT:>8}    ",
         f"lr {lr_text(event.lr):<9}",
         f"{rate(event.images_per_s):>16}",
@@ -80,8 +80,11 @@ def interrupted_lines(event: Interrupted, columns: int) -> list[str]:
 def done_lines(event: RunDone, columns: int) -> list[str]:
     """How good the network is, how long it took and where it lies."""
     facts = [
-        ("accuracy", f"{percent(event.test_top1)} after the last epoch, loss {loss_text(event.test_loss)}"),
-        ("best", f"{percent(event.best_top1)} in epoch {event.best_epoch}, chosen on {event.best_chosen_on}"),
+        (
+            "accuracy",
+            f"{percent(event.top1)} of the {event.judged_on} images, last epoch, loss {loss_text(event.loss)}",
+        ),
+        ("best", f"{percent(event.best_top1)} in epoch {event.best_epoch}, chosen on the {event.judged_on} images"),
         ("time", f"{duration(event.seconds)} for {counted(event.batches, 'batch')}"),
         ("run folder", event.folder),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import subprocess
 import sys
@@ -246,6 +247,16 @@ def test_out_of_memory_names_the_remedy(
     assert done.code == 1
     assert "subdivisions" in done.err
     assert "20 GiB" in done.err
+
+
+def test_a_full_disk_is_no_fault_of_darkcfg(darkcfg: Darkcfg, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: str) -> Path:
+        raise OSError(errno.ENOSPC, "No space left on device", "some/file")
+
+    monkeypatch.setattr("darkcfg.cli.check.find_cfg", full)
+    done = darkcfg("check", "net.cfg")
+    assert done.code == 1
+    assert done.err == "error: No space left on device\n  where:    some/file\n"
 
 
 def test_json_is_valid_whatever_the_names(darkcfg: Darkcfg) -> None:

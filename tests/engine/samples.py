@@ -141,7 +141,7 @@ class StopAfter:
         return self.asked >= self.batches
 
 
-def job_of(  # noqa: PLR0913, PLR0917 - what a job is made of
+def job_of(
     plan: Plan, data: Dataset, folder: Path, runtime: Runtime = CPU, stop: Callable[[], bool] = lambda: False,
     seed: int = 0, validation: Split | None = None,
 ) -> Job:  # fmt: skip

@@ -47,3 +47,9 @@ def test_five_values() -> None:
     assert (found.n, found.mean) == (5, 3)
     assert found.deviation == pytest.approx(2.5**0.5)
     assert found.half_interval == pytest.approx(2.776 * (2.5 / 5) ** 0.5, abs=1e-3)
+
+
+def test_two_values_have_no_interval_worth_its_name() -> None:
+    found = summarise([0.25, 0.75])
+    assert (found.mean, found.half_interval) == (0.5, None)
+    assert found.deviation == pytest.approx(0.125**0.5)

@@ -44,9 +44,9 @@ def test_the_events_of_a_run(tmp_path: Path) -> None:
     ]  # fmt: skip
     started, done = events[0], events[-1]
     assert isinstance(started, RunStarted)
-    assert (started.train_images, started.test_images, started.batches, started.epochs) == (80, 50, 15, 3)
+    assert (started.train_images, started.judged_images, started.batches, started.epochs) == (80, 50, 15, 3)
     assert isinstance(done, RunDone)
-    assert (done.batches, done.best_chosen_on) == (15, "the test set")
+    assert (done.batches, done.judged_on) == (15, "test")
 
 
 def test_the_files_of_a_run(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_the_files_of_a_run(tmp_path: Path) -> None:
         p.name for p in tmp_path.iterdir()
     }
     result = json.loads((tmp_path / "result.json").read_text())
-    assert result["test"]["top1"] == training.final.top1 == events[-1].test_top1
+    assert result["test"]["top1"] == training.final.top1 == events[-1].top1
     assert result["validation"] is None
     assert result["test"]["n"] == 50
     assert (result["epochs"], result["batches"]) == (2, 10)
@@ -64,7 +64,7 @@ def test_the_files_of_a_run(tmp_path: Path) -> None:
 
 def test_learning(tmp_path: Path) -> None:
     _, events = train(job_of(plan_of(epochs=8), DATA, tmp_path))
-    assert events[-1].test_top1 > 0.9
+    assert events[-1].top1 > 0.9
 
 
 def test_epochs_are_counted_in_images_and_batches_reach_into_the_next(tmp_path: Path) -> None:
@@ -103,8 +103,8 @@ def test_a_long_run_is_evaluated_often_enough_for_a_chart(tmp_path: Path) -> Non
 def test_best_is_chosen_on_the_validation_images(tmp_path: Path) -> None:
     training, events = train(job_of(plan_of(epochs=4), DATA, tmp_path, validation=split_of(30, seed=3)))
     result = json.loads((tmp_path / "result.json").read_text())
-    assert result["best"]["chosen_on"] == "the validation images"
-    assert (result["validation"]["n"], result["test"]["n"]) == (30, 50)
+    assert result["best"]["chosen_on"] == "the held-out images"
+    assert (result["validation"]["n"], result["test"]) == (30, None)
     rows = rows_of(events)
     assert max(row[7] for row in rows) == training.best.top1 == rows[training.best.epoch - 1][7]
     assert [row[0] for row in rows if row[8]][-1] == training.best.epoch

@@ -34,7 +34,7 @@ def test_contradictions(lines: str, code: str) -> None:
 @pytest.mark.parametrize(
     ("lines", "codes"),
     [
-        ("policy=poly\nmax_batches=9\nsteps=4\nscales=.1", ["no-effect", "no-effect"]),
+        ("policy=poly\npower=1\nmax_batches=9\nsteps=4\nscales=.1", ["no-effect", "no-effect"]),
         ("policy=constant\ngamma=.9", ["no-effect"]),
         ("step=4", ["no-effect"]),
         ("policy=step", ["default"]),

@@ -30,7 +30,7 @@ FIRST = EpochDone(1, 391, 50000, 2.5e-8, 1.5, 0.45, 1.25, 0.5512, 21345.2, 8.25,
 UNTESTED = EpochDone(2, 782, 100000, 0.1, 1.2, 0.6, None, None, 21000, 65)
 NOTE = Note("[net] steps=-1 is a warm-up")
 STOPPED = Interrupted(1173, 11730, "darkcfg train --resume res3-0001")
-DONE = RunDone("runs/res3-0001", 11730, 5025, 0.9213, 0.2513, 0.924, 28, "the test set")
+DONE = RunDone("runs/res3-0001", 11730, 5025, 0.9213, 0.2513, 0.924, 28)
 
 
 def progress(batch: int, seconds_left: float = 83) -> Progress:
@@ -101,8 +101,8 @@ epoch  2/30  train 1.2000  60.00 %  test      -        -        lr 0.1         2
 stopped after batch 1,173 of 11,730; state is saved; go on with:
   darkcfg train --resume res3-0001
 
-accuracy    92.13 % after the last epoch, loss 0.2513
-best        92.40 % in epoch 28, chosen on the test set
+accuracy    92.13 % of the test images, last epoch, loss 0.2513
+best        92.40 % in epoch 28, chosen on the test images
 time        1 h 23 min for 11,730 batches
 run folder  runs/res3-0001
 """

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from darkcfg.engine.events import EpochDone, Note
-from darkcfg.language.files import replacing, write_bytes_atomically, write_json_atomically, write_text_atomically
 from darkcfg.language.errors import RunError
+from darkcfg.language.files import replacing, write_bytes_atomically, write_json_atomically, write_text_atomically
 from darkcfg.report.files import MetricsFile, read_metrics
 
 HEADER = "epoch,batch,seen,lr,train_loss,train_top1,test_loss,test_top1,images_per_s,seconds\n"
