@@ -21,6 +21,7 @@ def test_a_run_and_its_folder(darkcfg: Darkcfg, parts: Path) -> None:
     assert done.code == 0
     assert done.out == ""
     assert "epoch 2/2" in done.err
+    assert "\x1b" not in done.err  # no colours where there is no terminal
     assert "runs/net-0001" in done.err
     assert {path.name for path in Path("runs/net-0001").iterdir()} == {
         "net.cfg", "run.json", "metrics.csv", "best.safetensors", "last.safetensors", "last.weights", "state.pt",
@@ -260,6 +261,11 @@ def test_no_cfg(darkcfg: Darkcfg) -> None:
 
 def test_several_gpus(darkcfg: Darkcfg) -> None:
     assert darkcfg("train", "net.cfg", "--gpus", 2).code == 2
+
+
+def test_compiling_is_not_built(darkcfg: Darkcfg, parts: Path) -> None:
+    assert darkcfg("train", "net.cfg", "--compile").code == 2
+    assert darkcfg("train", "net.cfg", "--no-compile", "--quiet").code == 0
 
 
 @pytest.mark.parametrize("device", ["cuda:77", "tpu", "nonsense", "cpu:x", ""])
