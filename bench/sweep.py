@@ -64,7 +64,9 @@ def train(job: dict[str, Any], args: argparse.Namespace) -> list[Result]:
     words += [word for setting in job.get("settings", []) for word in ("--set", setting)]
     began = time.monotonic()
     process = subprocess.run([sys.executable, "-m", "darkcfg", *words], capture_output=True, text=True, check=False)
-    facts: Result = {"name": job["name"], "command": " ".join(["darkcfg", *words]), "workers": args.workers}
+    # The record names no folder of the machine it was made on.
+    command = " ".join(["darkcfg", *words]).replace(args.data_dir, "DIR").replace(args.runs_dir, "RUNS")
+    facts: Result = {"name": job["name"], "command": command, "workers": args.workers}
     facts["wall_seconds"] = (time.monotonic() - began) / count
     if process.returncode:
         return [facts | {"seed": first, "error": process.stderr[-2000:]}]
@@ -75,7 +77,10 @@ def train(job: dict[str, Any], args: argparse.Namespace) -> list[Result]:
 def with_record(result: Result) -> Result:
     """A result, with what run.json says of where it came from."""
     record = json.loads((Path(result["run"]) / "run.json").read_text())
-    return {"result": result} | {name: record[name] for name in ("version", "hardware", "choices", "data")}
+    kept = {name: record[name] for name in ("version", "hardware", "choices", "data")}
+    kept["data"].pop("origin")
+    result.pop("run")
+    return {"result": result} | kept
 
 
 def table(runs: list[Result], part: str) -> str:

@@ -37,7 +37,7 @@ HEADER = (
 MEANING = """Accuracies are means over the seeds, ± the standard deviation of one run; of the weights after the last epoch,
 one view of each test image."""
 
-PLACES = ("--data-dir", "--runs-dir", "--name", "--seed")
+PLACES = ("--data-dir", "--runs-dir", "--name", "--seed", "--runs")
 """Options of a sweep's commands that say where, not what; each has a value."""
 
 
