@@ -16,6 +16,8 @@ class Split:
 
     images: NDArray[np.uint8]
     labels: NDArray[np.int64]
+    sizes: NDArray[np.int32] | None = None
+    """(N, 2) height and width of images of unequal size, each in the top left of its plane; None: all fill theirs."""
 
     def __len__(self) -> int:
         """The number of images."""
@@ -23,7 +25,7 @@ class Split:
 
     def take(self, rows: NDArray[np.int64]) -> Split:
         """The images at `rows`, in that order."""
-        return Split(self.images[rows], self.labels[rows])
+        return Split(self.images[rows], self.labels[rows], None if self.sizes is None else self.sizes[rows])
 
 
 @dataclass(frozen=True)
@@ -48,5 +50,6 @@ class Dataset:
         digest = hashlib.sha256()
         for split in (self.train, self.test):
             digest.update(np.ascontiguousarray(split.labels).data)
+            digest.update(b"" if split.sizes is None else np.ascontiguousarray(split.sizes).data)
             digest.update(np.ascontiguousarray(split.images).data)
         return digest.hexdigest()[:16]
