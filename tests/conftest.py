@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
+
+# The same examples in each run: a change is blamed for what it broke, not for what chance found.
+# `--hypothesis-profile=explore` looks for new ones.
+settings.register_profile("repeatable", derandomize=True)
+settings.register_profile("explore", max_examples=2000)
+settings.load_profile("repeatable")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

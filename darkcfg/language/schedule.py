@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from fractions import Fraction
 from random import Random
@@ -56,11 +57,11 @@ class _Span(NamedTuple):
 
 
 def _power(base: float, exponent: float) -> float:
-    """`base` to the power of `exponent`, infinite where that is too large for a float, as in C."""
+    """`base` to the power of `exponent`, at most the largest float: C's infinity would make a rate of 0 no number."""
     try:
-        return float(base**exponent)
+        return min(float(base**exponent), sys.float_info.max)
     except OverflowError:
-        return math.inf
+        return sys.float_info.max
 
 
 def _constant(net: Net, _batch: int, _span: _Span) -> float:
@@ -72,9 +73,8 @@ def _step(net: Net, _batch: int, span: _Span) -> float:
 
 
 def _steps(net: Net, batch: int, _span: _Span) -> float:
-    return net.learning_rate * math.prod(
-        scale for step, scale in zip(net.steps, net.scales, strict=True) if step <= batch
-    )
+    factor = math.prod(scale for step, scale in zip(net.steps, net.scales, strict=True) if step <= batch)
+    return net.learning_rate * min(factor, sys.float_info.max)
 
 
 def _exp(net: Net, _batch: int, span: _Span) -> float:
