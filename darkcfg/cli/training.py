@@ -146,5 +146,6 @@ def _print_results(results: list[RunDone], flags: dict[str, Any]) -> None:
         )
     elif len(results) > 1:
         click.echo(summary_text([done.top1 for done in results], [done.seconds for done in results]))
-    elif flags["quiet"]:
+    elif flags["quiet"] or not sys.stdout.isatty():
+        # On a terminal the end of the run has said it already, on stderr.
         click.echo(f"accuracy {percent(results[0].top1)}  {results[0].folder}")
