@@ -19,7 +19,8 @@ from darkcfg.cli.training import StopSwitch
 def test_a_run_and_its_folder(darkcfg: Darkcfg, parts: Path) -> None:
     done = darkcfg("train", "net.cfg", "--data", parts)
     assert done.code == 0
-    assert done.out.startswith("accuracy ") and done.out.endswith("net-0001\n")
+    assert done.out.startswith("accuracy ")
+    assert done.out.endswith("net-0001\n")
     assert "epoch 2/2" in done.err
     assert "\x1b" not in done.err  # no colours where there is no terminal
     assert "runs/net-0001" in done.err
