@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import TextIO
 
-from darkcfg.engine.events import EpochDone, Event, Interrupted, Note, RunDone, RunStarted, Sink
+from darkcfg.engine.events import Event, RunStarted, Sink
 from darkcfg.report.text import ENDLESS, encodable
-from darkcfg.report.wording import done_lines, epoch_line, interrupted_lines, note_lines, started_lines
+from darkcfg.report.wording import permanent_lines
 
 
 def console_sink(stream: TextIO, *, quiet: bool) -> Sink:
@@ -50,20 +50,3 @@ class PlainLines:
     def close(self) -> None:
         """Hand on what is still buffered."""
         self._stream.flush()
-
-
-def permanent_lines(event: Event, epochs: float, columns: int) -> list[str]:
-    """The lines of an event that stay on the screen or in the log; none for progress and saved states."""
-    match event:
-        case RunStarted():
-            return started_lines(event, columns)
-        case EpochDone():
-            return [epoch_line(event, epochs, columns)]
-        case Note():
-            return note_lines(event, columns)
-        case Interrupted():
-            return interrupted_lines(event, columns)
-        case RunDone():
-            return done_lines(event, columns)
-        case _:
-            return []

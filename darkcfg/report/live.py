@@ -13,9 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from darkcfg.engine.events import EpochDone, Event, Interrupted, Progress, RunDone, RunStarted
-from darkcfg.report.console import permanent_lines
 from darkcfg.report.text import encodable
-from darkcfg.report.wording import position, progress_lines, time_left
+from darkcfg.report.wording import permanent_lines, position, progress_lines, time_left
 
 _REDRAW_SECONDS = 0.25
 _NARROWEST_BAR = 8

@@ -6,9 +6,26 @@ import math
 import textwrap
 from collections.abc import Iterable
 
-from darkcfg.engine.events import EpochDone, Interrupted, Note, Progress, RunDone, RunStarted
+from darkcfg.engine.events import EpochDone, Event, Interrupted, Note, Progress, RunDone, RunStarted
 from darkcfg.report.text import Fact, fit, flow, named_facts
 from darkcfg.report.units import ABSENT, counted, duration, loss_text, lr_text, percent, rate
+
+
+def permanent_lines(event: Event, epochs: float, columns: int) -> list[str]:
+    """The lines of an event that stay on the screen or in the log; none for progress and saved states."""
+    match event:
+        case RunStarted():
+            return started_lines(event, columns)
+        case EpochDone():
+            return [epoch_line(event, epochs, columns)]
+        case Note():
+            return note_lines(event, columns)
+        case Interrupted():
+            return interrupted_lines(event, columns)
+        case RunDone():
+            return done_lines(event, columns)
+        case _:
+            return []
 
 
 def started_lines(event: RunStarted, columns: int) -> list[str]:
