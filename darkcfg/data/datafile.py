@@ -111,7 +111,8 @@ def _existing(path: Path, items: Mapping[str, Item], key: str) -> Path:
     """The file that a key names."""
     if key not in items:
         raise _missing_key(path, key)
-    tried = places(items[key].value, (str(path.parent.absolute()), str(Path.cwd())))
+    bases = dict.fromkeys((str(path.parent.absolute()), str(Path.cwd())))
+    tried = list(places(items[key].value, tuple(bases)))
     found = next((place for place in tried if os.path.isfile(place)), None)  # noqa: PTH113 - a path may hold anything
     if found is None:
         raise DataError(

@@ -73,7 +73,7 @@ def _read_list(path: Path) -> ImageList:
     lines = read_lines(path)
     if not lines:
         raise DataError("the list names no images", where=path, expected="the path of an image in each line")
-    bases = (str(path.parent.absolute()), str(Path.cwd()))
+    bases = tuple(dict.fromkeys((str(path.parent.absolute()), str(Path.cwd()))))
     files = [_find(path.name, line, bases) for line in lines]
     start = files[0].path[: -len(lines[0].text)].rstrip("/\\")
     return ImageList(path, lines, files, start if start in bases else None)
@@ -81,11 +81,11 @@ def _read_list(path: Path) -> ImageList:
 
 def _find(list_name: str, line: Line, bases: Sequence[str]) -> ImageFile:
     """The first place that holds a file; where none does, the name says every place that was tried."""
-    tried = places(line.text, bases)
-    for path in tried:
+    for path in places(line.text, bases):
         stamp = stamp_of(path)
         if stamp:
             return ImageFile(path, f"{list_name}:{line.number}: {path}", stamp)
+    tried = list(places(line.text, bases))
     return ImageFile(tried[0], f"{list_name}:{line.number}: {' or '.join(tried)}", None)
 
 

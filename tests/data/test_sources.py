@@ -10,7 +10,7 @@ from data.samples import Progress, save_image, write_binary
 import darkcfg.data
 from darkcfg.data.cifar_facts import CIFAR10, CIFAR100
 from darkcfg.data.sources import DataChoice, data_root, default_data_name, load_dataset
-from darkcfg.language.errors import DarkcfgError, DataError, NotBuiltError, UsageError
+from darkcfg.language.errors import DarkcfgError, DataError, UsageError
 
 SHAPE = (3, 32, 32)
 
@@ -73,14 +73,14 @@ def test_path_that_is_not_there(name: str, tmp_path: Path, monkeypatch: pytest.M
 
 def test_file_instead_of_a_folder(tmp_path: Path) -> None:
     (tmp_path / "set.zip").touch()
-    assert refused(str(tmp_path / "set.zip")).what == "the data is a file"
+    assert refused(str(tmp_path / "set.zip")).what == "the data is a file of another kind"
 
 
-def test_image_lists_are_not_built_yet() -> None:
+def test_data_file_that_is_not_there() -> None:
     error = refused("cfg/cifar.data")
-    assert isinstance(error, NotBuiltError)
-    assert "not read yet" in error.what
-    assert "train/CLASS/IMAGE" in str(error.expected)
+    assert isinstance(error, DataError)
+    assert error.where == Path("cfg/cifar.data").absolute()
+    assert ".data file" in str(error.expected)
 
 
 def test_coarse_is_for_cifar100_only() -> None:
@@ -133,17 +133,25 @@ def test_cache_folder_of_each_system(
 
 SOURCES = [
     "archive",
+    "cache",
     "cifar",
     "cifar_facts",
     "cifar_files",
+    "datafile",
     "dataset",
+    "decode",
     "digits",
     "download",
+    "fit",
     "folders",
     "images",
+    "labels",
+    "lists",
     "progress",
+    "reading",
     "resize",
     "sources",
+    "textlines",
 ]
 
 
