@@ -73,6 +73,8 @@ def command(  # noqa: PLR0913, PLR0917 - one argument for each option
         plan, weights, folder, data, data_dir, coarse=coarse, device=device, resize=resize, skip_broken=skip_broken
     )
     result = score(tested, loading_sink(sys.stderr, quiet=quiet or as_json))
+    if result.left_out:
+        click.echo(f"note: {result.left_out}", err=True)
     if as_json:
         click.echo(json.dumps(result.as_json(), indent=2, ensure_ascii=False))
     elif quiet:

@@ -39,14 +39,15 @@ def load_folders(root: Path, reading: Reading, *, name: str) -> Dataset:
     _check_classes(train_list, test_list)
     if reading.on_classes:
         reading.on_classes(len(train_list.images))
-    train, test, notes = read_splits(_labelled(train_list), _labelled(test_list), reading)
+    splits = read_splits(_labelled(train_list), _labelled(test_list), reading)
     return Dataset(
         name=name,
         origin=str(root),
         classes=tuple(train_list.images),
-        train=train,
-        test=test,
-        notes=(*mixed_note(reading.fit), *_notes(train_list, test_list), *notes),
+        train=splits.train,
+        test=splits.test,
+        notes=(*mixed_note(reading.fit), *_notes(train_list, test_list), *splits.notes),
+        left_out=splits.left_out,
     )
 
 

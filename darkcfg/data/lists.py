@@ -46,13 +46,13 @@ def load_lists(path: Path, reading: Reading, *, name: str) -> Dataset:
     train = _read_list(data.train)
     test = train if data.valid == data.train else _read_list(data.valid)
     first, second = _label((train, test), classes, data.labels)
-    train_split, test_split, notes = read_splits(first, second, reading)
+    splits = read_splits(first, second, reading)
     return Dataset(
         name=name,
         origin=str(path),
         classes=classes,
-        train=train_split,
-        test=test_split,
+        train=splits.train,
+        test=splits.test,
         notes=(
             *mixed_note(reading.fit),
             *data.notes,
@@ -64,8 +64,9 @@ def load_lists(path: Path, reading: Reading, *, name: str) -> Dataset:
             *substring_note(
                 [line.text for line in (*train.lines, *test.lines)], [*first.labels, *second.labels], classes
             ),
-            *notes,
+            *splits.notes,
         ),
+        left_out=splits.left_out,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +38,17 @@ class Labelled:
     labels: NDArray[np.int64]
 
 
-def read_splits(train: Labelled, test: Labelled, reading: Reading) -> tuple[Split, Split, tuple[str, ...]]:
-    """Both splits, and notes for a person. Raises DataError that names the broken files, unless they are skipped."""
+class Splits(NamedTuple):
+    """What was read: the splits, notes on the cache, and what was left out of the splits."""
+
+    train: Split
+    test: Split
+    notes: tuple[str, ...]
+    left_out: str | None
+
+
+def read_splits(train: Labelled, test: Labelled, reading: Reading) -> Splits:
+    """Both splits. Raises DataError that names the broken files, unless they are to be skipped."""
     wanted = ((train, reading.fit), (test, reading.fit.for_test))
     keys = [key_of(split.files, fit) for split, fit in wanted]
     found = dict(zip(keys, wanted, strict=True))  # one key where both splits are the same files, to be read once
@@ -47,11 +57,11 @@ def read_splits(train: Labelled, test: Labelled, reading: Reading) -> tuple[Spli
     made = _decode(missing, reading.progress)
     whole = [made.get(key) or decoded[key] for key in keys]
     kept = [images for images in whole if images is not None]
-    skipped = _check_broken([train, test], kept, skip=reading.skip_broken)
+    left_out = _check_broken([train, test], kept, skip=reading.skip_broken)
     if reading.cache and made:
         reading.cache.store(made)
     first, second = (_split(split, images) for split, images in zip((train, test), kept, strict=True))
-    return first, second, (*skipped, *(reading.cache.notes if reading.cache else ()))
+    return Splits(first, second, tuple(reading.cache.notes) if reading.cache else (), left_out)
 
 
 def _cached(key: str, split: Labelled, reading: Reading) -> Decoded | None:
@@ -68,15 +78,15 @@ def _decode(missing: dict[str, tuple[Labelled, Fit]], progress: ProgressSink | N
         return {key: decode(split.files, fit, bar) for key, (split, fit) in missing.items()}
 
 
-def _check_broken(splits: Sequence[Labelled], decoded: Sequence[Decoded], *, skip: bool) -> tuple[str, ...]:
-    """The note about files that are left out; raises DataError when they are not to be, or when nothing is left."""
+def _check_broken(splits: Sequence[Labelled], decoded: Sequence[Decoded], *, skip: bool) -> str | None:
+    """What is left out; raises DataError when they are not to be, or when nothing is left."""
     broken = [
         f"{split.files[row].name}: {reason}"
         for split, images in zip(splits, decoded, strict=True)
         for row, reason in images.broken.items()
     ]
     if not broken:
-        return ()
+        return None
     total = sum(len(split.files) for split in splits)
     empty = [
         split.name for split, images in zip(splits, decoded, strict=True) if len(images.broken) == len(split.files)
@@ -89,7 +99,7 @@ def _check_broken(splits: Sequence[Labelled], decoded: Sequence[Decoded], *, ski
             if empty
             else "repair or remove them, or leave them out with --skip-broken; nothing was trained on",
         )
-    return (f"{len(broken):,} of {total:,} images left out by --skip-broken: {named(broken, separator='; ')}",)
+    return f"{len(broken):,} of {total:,} images left out by --skip-broken: {named(broken, separator='; ')}"
 
 
 def _split(split: Labelled, decoded: Decoded) -> Split:

@@ -94,7 +94,7 @@ def prepare(plan: Plan, options: Options, data_choice: Choice, progress: Progres
 
 def _notes(prepared: Prepared) -> tuple[str, ...]:
     """What a person should read once before the run."""
-    notes = list(prepared.data.notes)
+    notes = [*prepared.data.notes, *filter(None, [prepared.data.left_out])]
     if not any(layer.type in ("softmax", "cost") for layer in prepared.plan.layers):
         notes.append("the cfg has no [softmax] and no [cost]: training uses cross entropy on the last output")
     return tuple(notes)

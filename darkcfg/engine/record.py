@@ -66,6 +66,7 @@ def describe(
             "test": len(data.test),
             "held_out": options.val,
             "notes": list(data.notes),
+            "left_out": data.left_out,
         },
         "classes": list(data.classes),
         "normalisation": {"mean": list(net.mean), "std": list(net.std), "scale": "pixels / 255"},

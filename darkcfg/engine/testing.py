@@ -55,6 +55,7 @@ class Score:
     evaluation: Evaluation
     tested: Tested
     data_origin: str
+    left_out: str | None
 
     def places(self) -> dict[str, str]:
         """What a person may want to open next."""
@@ -89,7 +90,7 @@ def score(tested: Tested, progress: ProgressSink | None) -> Score:
     data = load_data(tested.plan, options, download=False, progress=progress)
     net = build(tested.plan, tested.weights).to(runtime.device)
     test = TestSet(data.test, data.classes, runtime.device)
-    return Score(evaluate(net, test, repeatable()), tested, data.origin)
+    return Score(evaluate(net, test, repeatable()), tested, data.origin, data.left_out)
 
 
 def _without_weights(tested: Tested) -> Exception:
