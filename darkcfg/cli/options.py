@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from darkcfg.data.modes import RESIZES
 from darkcfg.language.errors import CfgError
 from darkcfg.language.plan import Plan
 
@@ -29,7 +30,7 @@ data_dir_option = click.option(
 )  # fmt: skip
 coarse_option = click.option("--coarse", is_flag=True, help="CIFAR-100: the 20 coarse classes.")
 resize_option = click.option(
-    "--resize", type=click.Choice(["center-crop", "letterbox", "stretch"]),
+    "--resize", type=click.Choice(RESIZES),
     help="How an image is brought to the network's size; else as the run did, else center-crop, as C's valid does.",
 )  # fmt: skip
 skip_broken_option = click.option(

@@ -19,7 +19,7 @@ from darkcfg.cli.options import (
     show_warnings,
     skip_broken_option,
 )  # fmt: skip
-from darkcfg.data.fit import Resize
+from darkcfg.data.modes import Resize
 from darkcfg.engine.folder import RunFolder, find_run, is_run
 from darkcfg.engine.metrics import Evaluation
 from darkcfg.language.errors import RunError, UsageError

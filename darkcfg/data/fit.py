@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
 from darkcfg.data.dataset import Split
+from darkcfg.data.modes import Resize
 from darkcfg.data.resize import Images, Shape, resize, size, with_channels
-
-Resize = Literal["center-crop", "letterbox", "stretch"]
-RESIZES: tuple[Resize, ...] = get_args(Resize)
-"""What C's `classifier valid` does, what its `predict` does, and what its `resize_image` alone does."""
 
 # The middle between 0 and 255; rounded to 128 in the end.
 LETTERBOX_GREY = 127.5

@@ -13,9 +13,10 @@ from darkcfg.data.cifar import load_cifar
 from darkcfg.data.cifar_facts import CIFAR10, CIFAR100, Cifar
 from darkcfg.data.dataset import Dataset
 from darkcfg.data.digits import load_digits
-from darkcfg.data.fit import Fit, Resize
+from darkcfg.data.fit import Fit
 from darkcfg.data.folders import LAYOUT, load_folders
 from darkcfg.data.lists import load_lists
+from darkcfg.data.modes import Resize
 from darkcfg.data.progress import ProgressSink
 from darkcfg.data.reading import Reading
 from darkcfg.data.resize import Shape, check_channels

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from darkcfg.data.dataset import Dataset
-from darkcfg.data.fit import Resize
+from darkcfg.data.modes import Resize
 from darkcfg.engine.events import Choice
 from darkcfg.engine.runtime import hardware
 from darkcfg.language.plan import Plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from darkcfg.data.fit import Resize
+from darkcfg.data.modes import Resize
 from darkcfg.data.progress import ProgressSink
 from darkcfg.engine.evaluate import TestSet, evaluate
 from darkcfg.engine.folder import RunFolder

@@ -5,12 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from darkcfg.cli.options import resize_option
 from darkcfg.data.dataset import Split
 from darkcfg.data.fit import (
-    RESIZES,
     Fit,
-    Resize,
     fit_images,
     fit_note,
     fit_planes,
@@ -19,6 +16,7 @@ from darkcfg.data.fit import (
     placed,
     reduced_size,
 )
+from darkcfg.data.modes import RESIZES, Resize
 
 GOLDEN = np.load(Path(__file__).parent / "golden/fit.npz")
 """Three images, and what both C programs made of them: the same numbers. Written from their own output."""
@@ -68,11 +66,6 @@ def test_the_three_ways_are_one_for_the_same_proportions() -> None:
     assert all((first == other).all() for other in others)
     assert "resized from 12x8 to 9x6" in fit_note((3, 8, 12), Fit((3, 6, 9), "letterbox"))[0]
     assert "letterbox" in fit_note((3, 8, 12), Fit((3, 6, 6), "letterbox"))[0]
-
-
-def test_the_command_line_offers_every_way() -> None:
-    parameter = resize_option(lambda: None).__click_params__[0]
-    assert tuple(parameter.type.choices) == RESIZES
 
 
 @pytest.mark.parametrize(

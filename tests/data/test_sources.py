@@ -147,6 +147,7 @@ SOURCES = [
     "images",
     "labels",
     "lists",
+    "modes",
     "progress",
     "reading",
     "resize",
