@@ -55,6 +55,27 @@ def test_digits_by_name() -> None:
     assert load_dataset(DataChoice("digits"), (1, 8, 8), download=False).name == "digits"
 
 
+def test_whole_training_images_of_every_source(tmp_path: Path) -> None:
+    pytest.importorskip("sklearn")
+    write_binary(tmp_path, CIFAR10)
+    for split in ("train", "test"):
+        save_image(tmp_path / "parts" / split / "only" / "a.png", width=12, height=8)
+        save_image(tmp_path / "parts" / split / "only" / "b.png", width=8, height=12)
+    for name, side, shape in (
+        ("cifar10", 32, (20, 3, 32, 32)),
+        ("cifar10", 100, (20, 3, 32, 32)),
+        ("cifar10", 20, (20, 3, 20, 20)),
+        ("digits", 28, (1438, 3, 8, 8)),
+        ("parts", 4, (2, 3, 6, 6)),
+    ):
+        path = str(tmp_path / name) if name == "parts" else name
+        data = load_dataset(DataChoice(path, tmp_path), (3, 16, 16), download=False, train_side=side)
+        assert data.train.images.shape == shape
+        assert data.test.images.shape[1:] == (3, 16, 16)
+        assert (data.train.sizes is None) == (name != "parts")
+        assert data.test.sizes is None
+
+
 def test_unknown_name() -> None:
     error = refused("cifr10")
     assert isinstance(error, UsageError)
