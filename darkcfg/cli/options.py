@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from darkcfg.data.modes import RESIZES
 from darkcfg.language.errors import CfgError
 from darkcfg.language.plan import Plan
 
@@ -19,13 +20,24 @@ set_option = click.option(
     help="Change one value of the cfg for this run: net.learning_rate=0.05, or 3.filters=64 for layer 3.",
 )  # fmt: skip
 data_option = click.option(
-    "--data", metavar="DATA", help="cifar10, cifar100, digits, or a folder train/CLASS/* and test/CLASS/*."
+    "--data",
+    metavar="DATA",
+    help="cifar10, cifar100, digits, a .data file, or a folder train/CLASS/* and test/CLASS/*.",
 )
 data_dir_option = click.option(
     "--data-dir", type=click.Path(path_type=Path, file_okay=True),
     help="Where CIFAR lies or is downloaded to; else DARKCFG_DATA, else the user's cache folder.",
 )  # fmt: skip
 coarse_option = click.option("--coarse", is_flag=True, help="CIFAR-100: the 20 coarse classes.")
+resize_option = click.option(
+    "--resize", type=click.Choice(RESIZES),
+    help="How an image is brought to the network's size; else as the run did, else center-crop, as C's valid does.",
+)  # fmt: skip
+skip_broken_option = click.option(
+    "--skip-broken",
+    is_flag=True,
+    help="Leave out images that are missing or broken, instead of stopping; says how many.",
+)
 device_option = click.option("--device", default="auto", show_default=True, help="cpu, cuda, cuda:1, ...")
 
 

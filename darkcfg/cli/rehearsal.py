@@ -1,4 +1,4 @@
-"""`train --dry-run`: everything a run does before and during its first steps, without a trace on disk."""
+"""`train --dry-run`: everything a run does before and during its first steps, without a run folder."""
 
 from __future__ import annotations
 
@@ -40,4 +40,4 @@ def rehearse(prepared: Prepared, seed: int) -> None:
         click.echo(f"{'step':<14}{1000 * seconds:.1f} ms, so about {seconds * prepared.batches:.0f} s for the run")
     if prepared.runtime.device.type == "cuda":
         click.echo(f"{'memory':<14}{torch.cuda.max_memory_allocated() / 2**20:.0f} MiB at most")
-    click.echo("nothing was written: --dry-run")
+    click.echo("no run was written: --dry-run")

@@ -13,10 +13,13 @@ from darkcfg.cli.options import (
     data_dir_option,
     data_option,
     device_option,
+    resize_option,
     runs_dir_option,
     screen_columns,
     show_warnings,
+    skip_broken_option,
 )  # fmt: skip
+from darkcfg.data.modes import Resize
 from darkcfg.engine.folder import RunFolder, find_run, is_run
 from darkcfg.engine.metrics import Evaluation
 from darkcfg.language.errors import RunError, UsageError
@@ -38,13 +41,15 @@ from darkcfg.language.plan import read
 @data_option
 @data_dir_option
 @coarse_option
+@resize_option
+@skip_broken_option
 @device_option
 @runs_dir_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--quiet", is_flag=True, help="Print the accuracy only.")
 def command(  # noqa: PLR0913, PLR0917 - one argument for each option
     cfg: str | None, weights: Path | None, which: str, data: str | None, data_dir: Path | None, coarse: bool,
-    device: str, runs_dir: Path, as_json: bool, quiet: bool,
+    resize: Resize | None, skip_broken: bool, device: str, runs_dir: Path, as_json: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Evaluate every test image: accuracy, worst classes, most confused pairs.
 
@@ -64,8 +69,12 @@ def command(  # noqa: PLR0913, PLR0917 - one argument for each option
     from darkcfg.engine.testing import Tested, score
     from darkcfg.report.loading import loading_sink
 
-    tested = Tested(plan, weights, folder, data, data_dir, coarse=coarse, device=device)
+    tested = Tested(
+        plan, weights, folder, data, data_dir, coarse=coarse, device=device, resize=resize, skip_broken=skip_broken
+    )
     result = score(tested, loading_sink(sys.stderr, quiet=quiet or as_json))
+    if result.left_out:
+        click.echo(f"note: {result.left_out}", err=True)
     if as_json:
         click.echo(json.dumps(result.as_json(), indent=2, ensure_ascii=False))
     elif quiet:

@@ -12,9 +12,11 @@ from darkcfg.cli.options import (
     data_dir_option,
     data_option,
     device_option,
+    resize_option,
     runs_dir_option,
     set_option,
     show_warnings,
+    skip_broken_option,
 )  # fmt: skip
 from darkcfg.language.errors import NotBuiltError, UsageError
 from darkcfg.language.library import find_cfg
@@ -28,6 +30,8 @@ from darkcfg.language.plan import Plan, read_file, read_text
 @data_option
 @data_dir_option
 @coarse_option
+@resize_option
+@skip_broken_option
 @device_option
 @click.option("--gpus", type=int, default=1, show_default=True, help="Number of GPUs.")
 @click.option(

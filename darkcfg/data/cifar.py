@@ -12,8 +12,8 @@ from darkcfg.data.cifar_facts import NUM_TEST, NUM_TRAIN, SHAPE, Cifar, LabelSet
 from darkcfg.data.cifar_files import read_names, read_split
 from darkcfg.data.dataset import Dataset, Split
 from darkcfg.data.download import TORONTO, download
+from darkcfg.data.fit import Fit, fit_note, fit_split
 from darkcfg.data.progress import ProgressSink
-from darkcfg.data.resize import Shape, fit_images, fit_note
 from darkcfg.language.errors import DataError
 
 
@@ -28,14 +28,14 @@ class Found:
 def load_cifar(
     cifar: Cifar,
     root: Path,
-    shape: Shape,
+    fit: Fit,
     *,
     coarse: bool = False,
     may_download: bool = False,
     base_url: str = TORONTO,
     progress: ProgressSink | None = None,
 ) -> Dataset:
-    """The data set under `root`, fitted to the network's shape; `coarse` takes CIFAR-100's 20 classes.
+    """The data set under `root`, fitted to the network; `coarse` takes CIFAR-100's 20 classes.
 
     Nothing is downloaded unless `may_download` and nothing was found. Raises DataError: not found, not downloaded,
     incomplete, damaged, or not official where that matters.
@@ -48,7 +48,7 @@ def load_cifar(
         found = find(cifar, root) or Found(cifar.binary, archive)
     if found is None:
         raise _not_found(cifar, root)
-    return _load(cifar, found, labels, shape)
+    return _load(cifar, found, labels, fit)
 
 
 def find(cifar: Cifar, root: Path) -> Found | None:
@@ -83,7 +83,7 @@ def _not_found(cifar: Cifar, root: Path) -> DataError:
     )
 
 
-def _load(cifar: Cifar, found: Found, labels: LabelSet, shape: Shape) -> Dataset:
+def _load(cifar: Cifar, found: Found, labels: LabelSet, fit: Fit) -> Dataset:
     layout = found.layout
     with _folder(found, labels) as folder:
         _check_complete(folder, layout)
@@ -94,9 +94,9 @@ def _load(cifar: Cifar, found: Found, labels: LabelSet, shape: Shape) -> Dataset
         name=cifar.name,
         origin=str(found.path),
         classes=classes,
-        train=_fitted(train, shape),
-        test=_fitted(test, shape),
-        notes=(*_label_note(cifar, labels), *_count_notes(train, test), *fit_note(SHAPE, shape)),
+        train=fit_split(train, fit),
+        test=fit_split(test, fit.for_test),
+        notes=(*_label_note(cifar, labels), *_count_notes(train, test), *fit_note(SHAPE, fit)),
     )
 
 
@@ -119,10 +119,6 @@ def _check_complete(folder: Path, layout: Layout) -> None:
             expected=", ".join(layout.files),
             help="put the missing files there, or delete the folder and run `darkcfg train`, which downloads them all",
         )
-
-
-def _fitted(split: Split, shape: Shape) -> Split:
-    return Split(fit_images(split.images, shape), split.labels)
 
 
 def _label_note(cifar: Cifar, labels: LabelSet) -> tuple[str, ...]:

@@ -43,6 +43,8 @@ class Dataset:
     """False where a mirrored image is no longer of its class (digits)."""
     notes: tuple[str, ...] = ()
     """What a person should know about how the images were read (resized, converted)."""
+    left_out: str | None = None
+    """How many images `--skip-broken` left out, and which; None where it left out none."""
 
     @cached_property
     def fingerprint(self) -> str:

@@ -6,30 +6,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darkcfg.data.dataset import Dataset, Split
-from darkcfg.data.resize import Shape, fit_images, fit_note
+from darkcfg.data.fit import Fit, fit_note, fit_split
 from darkcfg.language.errors import MissingExtraError
 
 TRAIN_PART = 0.8
 SEED = 0
 
 
-def load_digits(shape: Shape) -> Dataset:
-    """1797 digits in ten classes, fitted to the network's shape: 4/5 of each class to train on, the rest to test.
+def load_digits(fit: Fit) -> Dataset:
+    """1797 digits in ten classes, fitted to the network: 4/5 of each class to train on, the rest to test.
 
     Pixels 0..16 become 0..255; resized as darknet does, corners aligned. The split is the same everywhere and always.
     Raises MissingExtraError without scikit-learn.
     """
     grey, labels = _read()
-    images = fit_images(grey, shape)
     train, test = _split_rows(labels)
     return Dataset(
         name="digits",
         origin="scikit-learn's load_digits",
         classes=tuple("0123456789"),
-        train=Split(images[train], labels[train]),
-        test=Split(images[test], labels[test]),
+        train=fit_split(Split(grey[train], labels[train]), fit),
+        test=fit_split(Split(grey[test], labels[test]), fit.for_test),
         flip=False,
-        notes=fit_note((1, 8, 8), shape),
+        notes=fit_note((1, 8, 8), fit),
     )
 
 

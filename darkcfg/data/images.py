@@ -2,45 +2,48 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
-from darkcfg.data.resize import Shape, fit_images
+from darkcfg.data.fit import Fit, fit_planes, reduced_size
+from darkcfg.data.resize import Images
 from darkcfg.language.errors import DataError
 
 SUFFIXES = frozenset(
     (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".gif", ".tif", ".tiff", ".ppm", ".pgm"),
 )
 
+_TURNED = (5, 6, 7, 8)
+"""Orientations of EXIF in which height and width change places."""
 
-def read_image(path: Path, shape: Shape) -> NDArray[np.uint8]:
-    """The image at `path` as (channels, height, width) uint8, `shape`.
+
+def read_image(path: str | os.PathLike[str], fit: Fit) -> Images:
+    """The image at `path` as (channels, height, width) uint8, as a training image of `fit`.
 
     Turned upright as its EXIF says, transparent parts put on black, 16-bit grey scaled to 8 bits, the first frame of
-    several; then the largest central part of the network's proportions is resized, as darknet's `valid` does.
-    Raises DataError, whose `received` says what is wrong: missing, empty, not an image, cut.
+    several. Raises DataError, whose `received` says what is wrong: missing, empty, not an image, cut.
     """
     try:
         with Image.open(path) as image:
             pixels = np.asarray(_colour(ImageOps.exif_transpose(image)))
     except Exception as error:  # Pillow's readers raise more than a dozen unrelated types for a broken file
-        raise DataError("an image cannot be read", where=path, received=_reason(path, error)) from error
-    planes = centre_crop(pixels, shape[1], shape[2]).transpose(2, 0, 1)
-    fitted: NDArray[np.uint8] = fit_images(planes[None], shape)[0]
+        raise DataError("an image cannot be read", where=path, received=_reason(Path(path), error)) from error
+    fitted: Images = fit_planes(pixels.transpose(2, 0, 1)[None], fit)[0]
     return fitted
 
 
-def centre_crop(pixels: NDArray[np.uint8], height: int, width: int) -> NDArray[np.uint8]:
-    """The largest central part of pixels (H, W, 3) whose sides are as height to width."""
-    full_height, full_width = pixels.shape[:2]
-    scale = min(full_height / height, full_width / width)
-    rows = min(full_height, max(1, round(height * scale)))
-    columns = min(full_width, max(1, round(width * scale)))
-    top, left = (full_height - rows) // 2, (full_width - columns) // 2
-    return pixels[top : top + rows, left : left + columns]
+def whole_size(path: str | os.PathLike[str], side: int) -> tuple[int, int]:
+    """Height and width that the image has once its shorter side is at most `side`, from its header; (1, 1) if broken."""
+    try:
+        with Image.open(path) as image:
+            width, height = image.size
+            turned = image.getexif().get(ExifTags.Base.Orientation) in _TURNED
+    except Exception:  # noqa: BLE001 - as above; reading it whole will say what is wrong
+        return 1, 1
+    return reduced_size(width, height, side) if turned else reduced_size(height, width, side)
 
 
 def _colour(image: Image.Image) -> Image.Image:

@@ -1,4 +1,4 @@
-"""Fits images to the network's channels, height and width, with the arithmetic of darknet's resize_image.
+"""The arithmetic of fitting images: darknet's resize_image, and grey from colour.
 
 Corners are aligned: output i reads the input at i * (in - 1) / (out - 1), between its two neighbours. C computes the
 last row with a weight that float rounding can take to zero; here the last row and column are copied, as C intends.
@@ -18,9 +18,6 @@ Shape = tuple[int, int, int]
 
 Images = NDArray[np.uint8]
 
-# So many output values at a time: their float intermediates stay in the processor's cache.
-VALUES_AT_A_TIME = 1 << 17
-
 
 def check_channels(shape: Shape) -> None:
     """Raise DataError unless the network reads grey (1 channel) or colour (3 channels) images."""
@@ -33,31 +30,6 @@ def check_channels(shape: Shape) -> None:
             help="set channels=3; where a network wants two more for the position in the image, "
             "keep channels=3 and set coordinates=1 in [net]",
         )
-
-
-def fit_images(images: Images, shape: Shape) -> Images:
-    """Images (N, 1 or 3, H, W) as (N, *shape): grey or repeated channels first, then resized, rounded to uint8."""
-    images = with_channels(images, shape[0])
-    if images.shape[1:] == shape:
-        return images
-    fitted = np.empty((len(images), *shape), np.uint8)
-    step = max(1, VALUES_AT_A_TIME // fitted[:1].size) if len(images) else 1
-    for first in range(0, len(images), step):
-        part = slice(first, first + step)
-        fitted[part] = resize(images[part], shape[1], shape[2]) + 0.5  # the cast cuts, so this rounds
-    return fitted
-
-
-def fit_note(before: Shape, after: Shape) -> tuple[str, ...]:
-    """What `fit_images` does to images of shape `before`, for a person; nothing where nothing changes."""
-    notes = []
-    if after[0] < before[0]:
-        notes.append("colours turned to grey (ITU-R 601 luma)")
-    if after[0] > before[0]:
-        notes.append(f"grey repeated to {after[0]} channels")
-    if after[1:] != before[1:]:
-        notes.append(f"images resized from {size(before)} to {size(after)} (bilinear, corners aligned, as darknet)")
-    return tuple(notes)
 
 
 def size(shape: Shape) -> str:

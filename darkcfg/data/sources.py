@@ -8,23 +8,33 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from darkcfg.data.cache import Cache
 from darkcfg.data.cifar import load_cifar
 from darkcfg.data.cifar_facts import CIFAR10, CIFAR100, Cifar
 from darkcfg.data.dataset import Dataset
 from darkcfg.data.digits import load_digits
+from darkcfg.data.fit import Fit
 from darkcfg.data.folders import LAYOUT, load_folders
+from darkcfg.data.lists import load_lists
+from darkcfg.data.modes import Resize
 from darkcfg.data.progress import ProgressSink
+from darkcfg.data.reading import Reading
 from darkcfg.data.resize import Shape, check_channels
-from darkcfg.language.errors import DataError, NotBuiltError, UsageError, did_you_mean
+from darkcfg.language.errors import DataError, UsageError, did_you_mean
+
+DATA_FILE_SUFFIXES = (".data", ".txt", ".list", ".cfg", "")
+"""Files that are read as a .data file, which says best what is wrong when they are none."""
 
 
 @dataclass(frozen=True)
 class DataChoice:
-    """What a person asked for: a name or a path, where CIFAR lies, and which of CIFAR-100's labels."""
+    """What a person asked for: a name or a path, where CIFAR lies, which labels, and how images are read."""
 
     name: str
     data_dir: Path | None = None
     coarse: bool = False
+    resize: Resize = "center-crop"
+    skip_broken: bool = False
 
 
 @dataclass(frozen=True)
@@ -32,17 +42,28 @@ class Request:
     """A choice, and what the network and the command add to it."""
 
     choice: DataChoice
-    shape: Shape
+    fit: Fit
     download: bool
     progress: ProgressSink | None
+    on_classes: Callable[[int], None] | None
 
 
-def load_dataset(choice: DataChoice, shape: Shape, *, download: bool, progress: ProgressSink | None = None) -> Dataset:
+def load_dataset(
+    choice: DataChoice,
+    shape: Shape,
+    *,
+    download: bool,
+    progress: ProgressSink | None = None,
+    train_side: int | None = None,
+    on_classes: Callable[[int], None] | None = None,
+) -> Dataset:
     """The chosen data set, its images of the network's `shape` (channels, height, width).
 
-    Only CIFAR is ever downloaded, and only with `download`.
-    Raises UsageError (unknown name), NotBuiltError (.data), DataError (missing, broken, does not fit the network),
-    MissingExtraError (digits without scikit-learn).
+    Only CIFAR is ever downloaded, and only with `download`. With `train_side` the training images are kept whole, but
+    for those whose shorter side is longer than that. `on_classes` is told the number of classes, where files are to be
+    decoded before that happens.
+    Raises UsageError (unknown name), DataError (missing, broken, does not fit the network), MissingExtraError (digits
+    without scikit-learn).
     """
     check_channels(shape)
     if choice.coarse and choice.name != "cifar100":
@@ -51,7 +72,7 @@ def load_dataset(choice: DataChoice, shape: Shape, *, download: bool, progress: 
         )
     load = NAMED.get(choice.name) or _load_path
     try:
-        return load(Request(choice, shape, download, progress))
+        return load(Request(choice, Fit(shape, choice.resize, train_side), download, progress, on_classes))
     except OSError as error:
         raise DataError(f"{choice.name} cannot be read", where=error.filename, received=error.strerror) from error
 
@@ -81,7 +102,7 @@ def _cifar(cifar: Cifar) -> Callable[[Request], Dataset]:
         return load_cifar(
             cifar,
             data_root(request.choice.data_dir),
-            request.shape,
+            request.fit,
             coarse=request.choice.coarse,
             may_download=request.download,
             progress=request.progress,
@@ -91,37 +112,33 @@ def _cifar(cifar: Cifar) -> Callable[[Request], Dataset]:
 
 
 def _load_path(request: Request) -> Dataset:
-    """A folder, or the most helpful error: a bare word was meant as a name, anything else as a path."""
+    """A .data file, a folder, or the most helpful error: a bare word was meant as a name, anything else as a path."""
     name = request.choice.name
     path = Path(name).expanduser()
-    if path.suffix.lower() == ".data":
-        raise _image_list(name)
     if path.is_dir():
-        return load_folders(path, request.shape, name=name, progress=request.progress)
+        return load_folders(path, _reading(request), name=name)
+    if path.is_file() and path.suffix.lower() in DATA_FILE_SUFFIXES:
+        return load_lists(path, _reading(request), name=name)
     if path.name == name and not path.suffix and not path.exists():
         raise _unknown_name(name)
     raise DataError(
-        "the data is a file" if path.exists() else "there is no such folder",
+        "the data is a file of another kind" if path.exists() else "there is no such file or folder",
         where=path.absolute(),
-        expected=f"a folder with {LAYOUT}",
-        help=f"name such a folder, or one of {', '.join(NAMED)}",
+        expected=f"a darknet .data file, or a folder with {LAYOUT}",
+        help=f"name one of these, or one of {', '.join(NAMED)}",
     )
 
 
-def _image_list(name: str) -> NotBuiltError:
-    return NotBuiltError(
-        "image lists (.data files) are not read yet",
-        where=f"--data {name}",
-        expected=f"a folder with {LAYOUT}",
-        help="sort the images into such a folder and name it with --data",
-    )
+def _reading(request: Request) -> Reading:
+    cache = Cache(data_root(request.choice.data_dir) / "decoded")
+    return Reading(request.fit, request.choice.skip_broken, cache, request.progress, request.on_classes)
 
 
 def _unknown_name(name: str) -> UsageError:
     return UsageError(
         f"unknown data set '{name}'",
         where="--data",
-        expected=f"{', '.join(NAMED)}, or a folder with {LAYOUT}",
+        expected=f"{', '.join(NAMED)}, a darknet .data file, or a folder with {LAYOUT}",
         help=did_you_mean(name, NAMED),
     )
 
@@ -129,5 +146,5 @@ def _unknown_name(name: str) -> UsageError:
 NAMED: Mapping[str, Callable[[Request], Dataset]] = {
     CIFAR10.name: _cifar(CIFAR10),
     CIFAR100.name: _cifar(CIFAR100),
-    "digits": lambda request: load_digits(request.shape),
+    "digits": lambda request: load_digits(request.fit),
 }

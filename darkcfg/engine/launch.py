@@ -50,7 +50,7 @@ def choose_data(plan: Plan, named: str | None) -> Choice:
     raise UsageError(
         "no data set was named, and none has as many classes as the network has outputs",
         where="--data",
-        expected="cifar10, cifar100, digits or a folder with train/CLASS/* and test/CLASS/*",
+        expected="cifar10, cifar100, digits, a darknet .data file or a folder with train/CLASS/* and test/CLASS/*",
         received=f"{plan.outputs} outputs",
     )
 
@@ -64,8 +64,14 @@ def lasting(data: str) -> str:
 def load_data(plan: Plan, options: Options, *, download: bool, progress: ProgressSink | None) -> Dataset:
     """The data set of `options`, with as many classes as the network has outputs."""
     folder = Path(options.data_dir) if options.data_dir else None
-    image = plan.net.image
-    data = load_dataset(DataChoice(options.data, folder, options.coarse), image, download=download, progress=progress)
+    choice = DataChoice(options.data, folder, options.coarse, options.resize, options.skip_broken)
+    data = load_dataset(
+        choice,
+        plan.net.image,
+        download=download,
+        progress=progress,
+        on_classes=lambda classes: check_classes(plan, classes, choice.name),
+    )
     check_classes(plan, len(data.classes), data.name)
     return data
 
@@ -88,7 +94,7 @@ def prepare(plan: Plan, options: Options, data_choice: Choice, progress: Progres
 
 def _notes(prepared: Prepared) -> tuple[str, ...]:
     """What a person should read once before the run."""
-    notes = list(prepared.data.notes)
+    notes = [*prepared.data.notes, *filter(None, [prepared.data.left_out])]
     if not any(layer.type in ("softmax", "cost") for layer in prepared.plan.layers):
         notes.append("the cfg has no [softmax] and no [cost]: training uses cross entropy on the last output")
     return tuple(notes)

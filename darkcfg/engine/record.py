@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from darkcfg.data.dataset import Dataset
+from darkcfg.data.modes import Resize
 from darkcfg.engine.events import Choice
 from darkcfg.engine.runtime import hardware
 from darkcfg.language.plan import Plan
@@ -31,6 +32,8 @@ class Options:
     deterministic: bool = False
     seed: int = 0
     weights: str | None = None
+    resize: Resize = "center-crop"
+    skip_broken: bool = False
 
     @classmethod
     def of(cls, record: dict[str, Any]) -> Options:
@@ -63,6 +66,7 @@ def describe(
             "test": len(data.test),
             "held_out": options.val,
             "notes": list(data.notes),
+            "left_out": data.left_out,
         },
         "classes": list(data.classes),
         "normalisation": {"mean": list(net.mean), "std": list(net.std), "scale": "pixels / 255"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from darkcfg.data.modes import Resize
 from darkcfg.data.progress import ProgressSink
 from darkcfg.engine.evaluate import TestSet, evaluate
 from darkcfg.engine.folder import RunFolder
@@ -28,6 +29,8 @@ class Tested:
     data_dir: Path | None
     coarse: bool
     device: str
+    resize: Resize | None = None
+    skip_broken: bool = False
 
     def options(self) -> Options:
         """The run's options, or those of a cfg; with what the command line changes."""
@@ -36,7 +39,13 @@ class Tested:
             options = replace(options, data=self.data, coarse=False)
         if self.data_dir:
             options = replace(options, data_dir=str(self.data_dir.absolute()))
-        return replace(options, coarse=options.coarse or self.coarse, device=self.device)
+        return replace(
+            options,
+            coarse=options.coarse or self.coarse,
+            device=self.device,
+            resize=self.resize or options.resize,
+            skip_broken=self.skip_broken or options.skip_broken,
+        )
 
 
 @dataclass(frozen=True)
@@ -46,6 +55,7 @@ class Score:
     evaluation: Evaluation
     tested: Tested
     data_origin: str
+    left_out: str | None
 
     def places(self) -> dict[str, str]:
         """What a person may want to open next."""
@@ -80,7 +90,7 @@ def score(tested: Tested, progress: ProgressSink | None) -> Score:
     data = load_data(tested.plan, options, download=False, progress=progress)
     net = build(tested.plan, tested.weights).to(runtime.device)
     test = TestSet(data.test, data.classes, runtime.device)
-    return Score(evaluate(net, test, repeatable()), tested, data.origin)
+    return Score(evaluate(net, test, repeatable()), tested, data.origin, data.left_out)
 
 
 def _without_weights(tested: Tested) -> Exception:

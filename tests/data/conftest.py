@@ -5,15 +5,28 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import numpy as np
 import pytest
 from data.samples import Progress, Site, send_ranges
 
+from darkcfg.data.sources import data_root
+
 
 @pytest.fixture(autouse=True)
 def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "*")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache folder of the test's own; the folder of decoded images in it."""
+    cache = tmp_path_factory.mktemp("cache")
+    for variable in ("XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.setenv(variable, str(cache))
+    monkeypatch.delenv("DARKCFG_DATA", raising=False)
+    return data_root(None) / "decoded"
 
 
 @pytest.fixture

@@ -139,3 +139,16 @@ def send_ranges(handler: BaseHTTPRequestHandler, site: Site) -> None:
         send(handler, 206, site.content[begin:], Content_Range=content_range)
     else:
         send(handler, 200, site.content)
+
+
+def write_lists(root: Path, train: dict[str, str], test: dict[str, str], labels: str = "cat\ndog\n") -> Path:
+    """A .data file with lists, labels and images: each dict has the line of an image and the path where it is put."""
+    for name, lines in (("train.list", train), ("test.list", test)):
+        for path in lines.values():
+            save_image(root / path, (200, 100, 50), 6, 6)
+        (root / name).write_text("".join(f"{line}\n" for line in lines))
+    (root / "labels.txt").write_text(labels)
+    classes = len(labels.split())
+    path = root / "parts.data"
+    path.write_text(f"classes={classes}\ntrain=train.list\nvalid=test.list\nlabels=labels.txt\n")
+    return path

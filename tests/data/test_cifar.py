@@ -14,15 +14,16 @@ from darkcfg.data.cifar import load_cifar
 from darkcfg.data.cifar_facts import CIFAR10, CIFAR100, Cifar
 from darkcfg.data.cifar_files import unpickle
 from darkcfg.data.dataset import Dataset
+from darkcfg.data.fit import Fit
 from darkcfg.language.errors import DataError
 
-SHAPE = (3, 32, 32)
+FIT = Fit((3, 32, 32))
 BOTH = pytest.mark.parametrize("cifar", [CIFAR10, CIFAR100], ids=lambda cifar: cifar.name)
 
 
 def refused(cifar: Cifar, root: Path) -> DataError:
     with pytest.raises(DataError) as caught:
-        load_cifar(cifar, root, SHAPE)
+        load_cifar(cifar, root, FIT)
     return caught.value
 
 
@@ -35,14 +36,14 @@ def check(data: Dataset, cifar: Cifar) -> None:
     assert data.test.labels.tolist() == test[:, column].tolist()
     assert (data.train.images.reshape(len(train), -1) == train[:, column + 1 :]).all()
     assert (data.test.images.reshape(len(test), -1) == test[:, column + 1 :]).all()
-    assert data.train.images.shape[1:] == SHAPE
+    assert data.train.images.shape[1:] == FIT.shape
     assert (data.train.images.dtype, data.train.labels.dtype) == (np.uint8, np.int64)
 
 
 @BOTH
 def test_binary_folder(tmp_path: Path, cifar: Cifar) -> None:
     folder = write_binary(tmp_path, cifar)
-    data = load_cifar(cifar, tmp_path, SHAPE)
+    data = load_cifar(cifar, tmp_path, FIT)
     check(data, cifar)
     assert (data.name, data.origin, data.flip) == (cifar.name, str(folder), True)
 
@@ -50,7 +51,7 @@ def test_binary_folder(tmp_path: Path, cifar: Cifar) -> None:
 @BOTH
 def test_python_folder_with_matching_md5(tmp_path: Path, cifar: Cifar) -> None:
     official = write_pickles(tmp_path, cifar)
-    check(load_cifar(official, tmp_path, SHAPE), cifar)
+    check(load_cifar(official, tmp_path, FIT), cifar)
 
 
 @BOTH
@@ -58,7 +59,7 @@ def test_python_folder_with_matching_md5(tmp_path: Path, cifar: Cifar) -> None:
 def test_root_may_be_the_folder_itself(tmp_path: Path, cifar: Cifar, form: str) -> None:
     official = write_pickles(tmp_path, cifar) if form == "python" else cifar
     folder = write_binary(tmp_path, cifar) if form == "binary" else tmp_path / cifar.python.folder
-    check(load_cifar(official, folder.rename(tmp_path / "renamed"), SHAPE), cifar)
+    check(load_cifar(official, folder.rename(tmp_path / "renamed"), FIT), cifar)
 
 
 @BOTH
@@ -67,10 +68,10 @@ def test_binary_archive_is_unpacked_once(tmp_path: Path, cifar: Cifar) -> None:
     archive = pack(folder, tmp_path / cifar.binary.archive.name)
     shutil.rmtree(folder)
     official = replace(cifar, binary=published(cifar.binary, archive.read_bytes()))
-    check(load_cifar(official, tmp_path, SHAPE), cifar)
+    check(load_cifar(official, tmp_path, FIT), cifar)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([folder.name, archive.name])
     archive.unlink()
-    check(load_cifar(official, tmp_path, SHAPE), cifar)
+    check(load_cifar(official, tmp_path, FIT), cifar)
 
 
 def test_python_archive_and_archive_as_root(tmp_path: Path) -> None:
@@ -79,8 +80,8 @@ def test_python_archive_and_archive_as_root(tmp_path: Path) -> None:
     archive = pack(folder, tmp_path / CIFAR10.python.archive.name)
     shutil.rmtree(folder)
     official = replace(official, python=published(official.python, archive.read_bytes()))
-    check(load_cifar(official, archive, SHAPE), CIFAR10)
-    check(load_cifar(official, tmp_path, SHAPE), CIFAR10)
+    check(load_cifar(official, archive, FIT), CIFAR10)
+    check(load_cifar(official, tmp_path, FIT), CIFAR10)
 
 
 def test_archive_in_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +97,7 @@ def test_archive_in_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch:
         make(path, *arguments, **options)
 
     monkeypatch.setattr(Path, "mkdir", read_only)
-    check(load_cifar(official, tmp_path, SHAPE), CIFAR10)
+    check(load_cifar(official, tmp_path, FIT), CIFAR10)
     assert [path.name for path in tmp_path.iterdir()] == [archive.name]
 
 
@@ -136,8 +137,8 @@ def test_changed_archive(tmp_path: Path) -> None:
 
 def test_fine_and_coarse_labels(tmp_path: Path) -> None:
     write_binary(tmp_path, CIFAR100)
-    fine = load_cifar(CIFAR100, tmp_path, SHAPE)
-    coarse = load_cifar(CIFAR100, tmp_path, SHAPE, coarse=True)
+    fine = load_cifar(CIFAR100, tmp_path, FIT)
+    coarse = load_cifar(CIFAR100, tmp_path, FIT, coarse=True)
     assert (len(fine.classes), len(coarse.classes)) == (100, 20)
     assert coarse.train.labels.tolist() == records(CIFAR100, 4, 0)[:, 0].tolist()
     assert "100 classes (fine labels)" in fine.notes
@@ -146,7 +147,7 @@ def test_fine_and_coarse_labels(tmp_path: Path) -> None:
 
 def test_coarse_labels_of_the_python_version(tmp_path: Path) -> None:
     official = write_pickles(tmp_path, CIFAR100)
-    coarse = load_cifar(official, tmp_path, SHAPE, coarse=True)
+    coarse = load_cifar(official, tmp_path, FIT, coarse=True)
     assert coarse.train.labels.tolist() == records(CIFAR100, 4, 0)[:, 0].tolist()
 
 
@@ -155,17 +156,17 @@ def test_class_names(tmp_path: Path, cifar: Cifar) -> None:
     labels = cifar.labels[-1]
     assert len(set(labels.names)) == {"cifar10": 10, "cifar100": 100}[cifar.name]
     path = write_binary(tmp_path, cifar) / labels.names_file
-    assert load_cifar(cifar, tmp_path, SHAPE).classes == labels.names
+    assert load_cifar(cifar, tmp_path, FIT).classes == labels.names
     own = [f"class {number}" for number in range(len(labels.names))]
     path.write_text("\r\n".join(own) + "\n\n")
-    assert load_cifar(cifar, tmp_path, SHAPE).classes == tuple(own)
+    assert load_cifar(cifar, tmp_path, FIT).classes == tuple(own)
     path.write_text("cat\ndog\n")
     assert refused(cifar, tmp_path).received == "2 names, 2 of them different"
 
 
 def test_a_subset_is_noted(tmp_path: Path) -> None:
     write_binary(tmp_path, CIFAR10)
-    notes = load_cifar(CIFAR10, tmp_path, SHAPE).notes
+    notes = load_cifar(CIFAR10, tmp_path, FIT).notes
     assert notes == (
         "train: 20 images instead of the official 50,000",
         "test: 4 images instead of the official 10,000",
@@ -218,7 +219,7 @@ def test_every_label_byte_is_checked(tmp_path: Path) -> None:
 
 def test_fitted_to_the_network(tmp_path: Path) -> None:
     write_binary(tmp_path, CIFAR10)
-    data = load_cifar(CIFAR10, tmp_path, (1, 28, 28))
+    data = load_cifar(CIFAR10, tmp_path, Fit((1, 28, 28)))
     assert data.train.images.shape == (20, 1, 28, 28)
     assert any("32x32 to 28x28" in note for note in data.notes)
 
@@ -271,7 +272,7 @@ def test_pickle_of_a_newer_numpy(tmp_path: Path) -> None:
 def test_binary_version_is_preferred(tmp_path: Path) -> None:
     write_pickles(tmp_path, CIFAR10)
     folder = write_binary(tmp_path, CIFAR10)
-    assert load_cifar(CIFAR10, tmp_path, SHAPE).origin == str(folder)
+    assert load_cifar(CIFAR10, tmp_path, FIT).origin == str(folder)
 
 
 def test_another_process_may_unpack_first(tmp_path: Path) -> None:

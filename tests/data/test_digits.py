@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from darkcfg.data.digits import load_digits
+from darkcfg.data.fit import Fit
 from darkcfg.language.errors import MissingExtraError
 
 pytest.importorskip("sklearn")
 
 
 def test_digits_are_real_and_split_four_to_one() -> None:
-    data = load_digits((1, 8, 8))
+    data = load_digits(Fit((1, 8, 8)))
     assert data.train.images.shape == (1438, 1, 8, 8)
     assert data.test.images.shape == (359, 1, 8, 8)
     assert (data.train.images.min(), data.train.images.max()) == (0, 255)
@@ -23,7 +24,7 @@ def test_digits_are_real_and_split_four_to_one() -> None:
 
 
 def test_no_digit_is_in_both_splits() -> None:
-    data = load_digits((1, 8, 8))
+    data = load_digits(Fit((1, 8, 8)))
     rows = np.concatenate([data.train.images, data.test.images]).reshape(1797, -1)
     from sklearn.datasets import load_digits as original
 
@@ -32,11 +33,11 @@ def test_no_digit_is_in_both_splits() -> None:
 
 
 def test_the_split_never_changes() -> None:
-    assert load_digits((1, 8, 8)).fingerprint == "4138f44caedf1c47"
+    assert load_digits(Fit((1, 8, 8))).fingerprint == "4138f44caedf1c47"
 
 
 def test_resized_and_repeated() -> None:
-    data = load_digits((3, 28, 20))
+    data = load_digits(Fit((3, 28, 20)))
     assert data.test.images.shape == (359, 3, 28, 20)
     assert (data.test.images[:, 0] == data.test.images[:, 2]).all()
     assert len(data.notes) == 2
@@ -45,5 +46,5 @@ def test_resized_and_repeated() -> None:
 def test_without_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
     with pytest.raises(MissingExtraError) as caught:
-        load_digits((1, 8, 8))
+        load_digits(Fit((1, 8, 8)))
     assert caught.value.help == "pip install 'darkcfg[demo]'"

@@ -19,6 +19,7 @@ from darkcfg.data.archive import Archive
 from darkcfg.data.cifar import load_cifar
 from darkcfg.data.cifar_facts import CIFAR10
 from darkcfg.data.download import download
+from darkcfg.data.fit import Fit
 from darkcfg.language.errors import DataError
 
 NAME = "set.tar.gz"
@@ -193,10 +194,10 @@ def test_cifar_is_downloaded_when_allowed(site: Site, tmp_path: Path) -> None:
     official = replace(CIFAR10, binary=published(CIFAR10.binary, site.content))
     root = tmp_path / "root"
     with pytest.raises(DataError, match="was not found"):
-        load_cifar(official, root, (3, 32, 32), base_url=site.url)
+        load_cifar(official, root, Fit((3, 32, 32)), base_url=site.url)
     assert site.ranges == []
     for _ in range(2):
-        data = load_cifar(official, root, (3, 32, 32), may_download=True, base_url=site.url)
+        data = load_cifar(official, root, Fit((3, 32, 32)), may_download=True, base_url=site.url)
         assert (len(data.train), len(data.test)) == (20, 4)
     assert len(site.ranges) == 1
     assert data.origin == str(root / CIFAR10.binary.folder)

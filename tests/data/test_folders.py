@@ -8,14 +8,16 @@ import pytest
 from data.samples import Progress, save_image
 
 from darkcfg.data.dataset import Dataset
+from darkcfg.data.fit import Fit
 from darkcfg.data.folders import load_folders
+from darkcfg.data.reading import Reading
 from darkcfg.language.errors import DataError
 
 SHAPE = (3, 4, 4)
 
 
 def load(root: Path) -> Dataset:
-    return load_folders(root, SHAPE, name="parts")
+    return load_folders(root, Reading(Fit(SHAPE)), name="parts")
 
 
 @pytest.fixture
@@ -45,7 +47,7 @@ def test_classes_are_sorted_folders(parts: Path) -> None:
 
 
 def test_grey_network(parts: Path) -> None:
-    data = load_folders(parts, (1, 6, 2), name="parts")
+    data = load_folders(parts, Reading(Fit((1, 6, 2))), name="parts")
     assert data.train.images.shape == (9, 1, 6, 2)
     assert "2x6, grey" in data.notes[0]
 
@@ -74,7 +76,7 @@ def test_suffixes_in_capitals(parts: Path) -> None:
 
 
 def test_progress_counts_images(parts: Path, progress: Progress) -> None:
-    load_folders(parts, SHAPE, name="parts", progress=progress)
+    load_folders(parts, Reading(Fit(SHAPE), progress=progress), name="parts")
     assert progress.started == [("reading images", 12)]
     assert (progress.done, progress.stopped) == (12, 1)
 
@@ -85,7 +87,7 @@ def test_all_broken_images_at_once(parts: Path, progress: Progress) -> None:
     (parts / "test" / "good" / "0.png").unlink()
     (parts / "test" / "good" / "0.png").symlink_to(parts / "nowhere.png")
     with pytest.raises(DataError) as caught:
-        load_folders(parts, SHAPE, name="parts", progress=progress)
+        load_folders(parts, Reading(Fit(SHAPE), progress=progress), name="parts")
     message = str(caught.value)
     assert message.startswith("3 of 12 images cannot be read")
     for name, reason in (
@@ -142,5 +144,5 @@ def test_more_images_than_memory(parts: Path, monkeypatch: pytest.MonkeyPatch) -
     def full(*arguments: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("darkcfg.data.folders.np.empty", full)
+    monkeypatch.setattr("darkcfg.data.decode.np.zeros", full)
     assert "do not fit into memory" in refused(parts).what

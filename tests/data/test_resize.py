@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from darkcfg.data.resize import check_channels, fit_images, fit_note, resize, with_channels
+from darkcfg.data.fit import Fit, fit_images, fit_note
+from darkcfg.data.resize import check_channels, resize, with_channels
 from darkcfg.language.errors import DataError
 
 
@@ -48,7 +49,7 @@ def test_resize_is_darknets(before: tuple[int, int], after: tuple[int, int]) -> 
 
 def test_corners_are_copied() -> None:
     image = random_images(1, 1, 31, 17)
-    fitted = fit_images(image, (1, 224, 199))
+    fitted = fit_images(image, (1, 224, 199), "stretch")
     assert (fitted[..., [0, 0, -1, -1], [0, -1, 0, -1]] == image[..., [0, 0, -1, -1], [0, -1, 0, -1]]).all()
 
 
@@ -59,7 +60,7 @@ def test_values_are_rounded_not_cut() -> None:
 
 def test_many_images_are_as_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     images = random_images(11, 3, 6, 6)
-    monkeypatch.setattr("darkcfg.data.resize.VALUES_AT_A_TIME", 500)
+    monkeypatch.setattr("darkcfg.data.fit.VALUES_AT_A_TIME", 500)
     together = fit_images(images, (3, 9, 9))
     assert (together == np.concatenate([fit_images(image[None], (3, 9, 9)) for image in images])).all()
 
@@ -79,7 +80,7 @@ def test_grey_is_repeated() -> None:
 def test_right_shape_is_not_copied() -> None:
     images = random_images(2, 3, 4, 4)
     assert fit_images(images, (3, 4, 4)) is images
-    assert fit_note((3, 4, 4), (3, 4, 4)) == ()
+    assert fit_note((3, 4, 4), Fit((3, 4, 4))) == ()
 
 
 def test_no_images() -> None:
@@ -87,10 +88,10 @@ def test_no_images() -> None:
 
 
 def test_notes_say_what_was_done() -> None:
-    grey, resized = fit_note((3, 32, 32), (1, 28, 30))
+    grey, resized = fit_note((3, 32, 32), Fit((1, 28, 30)))
     assert "grey" in grey
     assert "32x32 to 30x28" in resized
-    assert fit_note((1, 8, 8), (3, 8, 8)) == ("grey repeated to 3 channels",)
+    assert fit_note((1, 8, 8), Fit((3, 8, 8))) == ("grey repeated to 3 channels",)
 
 
 def test_channels_that_no_image_has() -> None:

@@ -10,7 +10,7 @@ from data.samples import Progress, save_image, write_binary
 import darkcfg.data
 from darkcfg.data.cifar_facts import CIFAR10, CIFAR100
 from darkcfg.data.sources import DataChoice, data_root, default_data_name, load_dataset
-from darkcfg.language.errors import DarkcfgError, DataError, NotBuiltError, UsageError
+from darkcfg.language.errors import DarkcfgError, DataError, UsageError
 
 SHAPE = (3, 32, 32)
 
@@ -55,6 +55,27 @@ def test_digits_by_name() -> None:
     assert load_dataset(DataChoice("digits"), (1, 8, 8), download=False).name == "digits"
 
 
+def test_whole_training_images_of_every_source(tmp_path: Path) -> None:
+    pytest.importorskip("sklearn")
+    write_binary(tmp_path, CIFAR10)
+    for split in ("train", "test"):
+        save_image(tmp_path / "parts" / split / "only" / "a.png", width=12, height=8)
+        save_image(tmp_path / "parts" / split / "only" / "b.png", width=8, height=12)
+    for name, side, shape in (
+        ("cifar10", 32, (20, 3, 32, 32)),
+        ("cifar10", 100, (20, 3, 32, 32)),
+        ("cifar10", 20, (20, 3, 20, 20)),
+        ("digits", 28, (1438, 3, 8, 8)),
+        ("parts", 4, (2, 3, 6, 6)),
+    ):
+        path = str(tmp_path / name) if name == "parts" else name
+        data = load_dataset(DataChoice(path, tmp_path), (3, 16, 16), download=False, train_side=side)
+        assert data.train.images.shape == shape
+        assert data.test.images.shape[1:] == (3, 16, 16)
+        assert (data.train.sizes is None) == (name != "parts")
+        assert data.test.sizes is None
+
+
 def test_unknown_name() -> None:
     error = refused("cifr10")
     assert isinstance(error, UsageError)
@@ -73,14 +94,14 @@ def test_path_that_is_not_there(name: str, tmp_path: Path, monkeypatch: pytest.M
 
 def test_file_instead_of_a_folder(tmp_path: Path) -> None:
     (tmp_path / "set.zip").touch()
-    assert refused(str(tmp_path / "set.zip")).what == "the data is a file"
+    assert refused(str(tmp_path / "set.zip")).what == "the data is a file of another kind"
 
 
-def test_image_lists_are_not_built_yet() -> None:
+def test_data_file_that_is_not_there() -> None:
     error = refused("cfg/cifar.data")
-    assert isinstance(error, NotBuiltError)
-    assert "not read yet" in error.what
-    assert "train/CLASS/IMAGE" in str(error.expected)
+    assert isinstance(error, DataError)
+    assert error.where == Path("cfg/cifar.data").absolute()
+    assert ".data file" in str(error.expected)
 
 
 def test_coarse_is_for_cifar100_only() -> None:
@@ -133,17 +154,26 @@ def test_cache_folder_of_each_system(
 
 SOURCES = [
     "archive",
+    "cache",
     "cifar",
     "cifar_facts",
     "cifar_files",
+    "datafile",
     "dataset",
+    "decode",
     "digits",
     "download",
+    "fit",
     "folders",
     "images",
+    "labels",
+    "lists",
+    "modes",
     "progress",
+    "reading",
     "resize",
     "sources",
+    "textlines",
 ]
 
 
