@@ -10,18 +10,19 @@ from pathlib import Path
 from darkcfg.data.dataset import Dataset, Split
 from darkcfg.data.holdout import hold_out
 from darkcfg.data.progress import ProgressSink
+from darkcfg.data.recipe import Recipe
 from darkcfg.data.sources import NAMED, DataChoice, default_data_name, load_dataset
-from darkcfg.data.stream import Recipe
 from darkcfg.engine.events import Choice
 from darkcfg.engine.folder import RunFolder
 from darkcfg.engine.record import Options, describe
 from darkcfg.engine.runtime import Runtime, choose_runtime
 from darkcfg.engine.step import whitening_images
 from darkcfg.engine.train import Job
-from darkcfg.language.errors import NotBuiltError, UsageError
+from darkcfg.language.errors import UsageError
 from darkcfg.language.files import write_json_atomically, write_text_atomically
 from darkcfg.language.plan import Plan, check_classes
 from darkcfg.language.schedule import run_batches
+from darkcfg.language.warp import warp_reason
 from darkcfg.network.assembly import Network, build
 
 
@@ -79,7 +80,8 @@ def prepare(plan: Plan, options: Options, data_choice: Choice, progress: Progres
     whole = load_data(plan, options, download=True, progress=progress)
     data, validation = hold_out(whole, options.val)
     batches = run_batches(plan.net, len(data.train))
-    recipe = Recipe.of(plan.net, flip_allowed=data.flip)
+    same_size = (data.train.image_sizes == (plan.net.height, plan.net.width)).all()
+    recipe = Recipe.of(plan.net, flip_allowed=data.flip, same_size=bool(same_size))
     # One named on the command line needs no explanation.
     shown = [] if data_choice.reason == "by --data" else [data_choice]
     choices = (*shown, *_length_choices(plan, len(data.train), batches), _augmentation_choice(plan, data, recipe))
@@ -97,12 +99,6 @@ def _notes(prepared: Prepared) -> tuple[str, ...]:
 def check_trainable(plan: Plan) -> None:
     """Raise when [net] asks for what this version does not do, or does not say when to stop."""
     net = plan.net
-    if pending := net.pending_augmentation(net.width):
-        raise NotBuiltError(
-            f"darkcfg does not build C's augmentation yet: {', '.join(pending)}",
-            where=f"{plan.document.file}:{net.span_of(pending[0]).line}",
-            help="delete these keys; crop_padding, flip and cutout_size are there",
-        )
     if not any(layer.geometry.params and layer.spec.train != "none" for layer in plan.layers):
         raise UsageError(
             "the cfg has nothing to train", where=plan.document.file, expected="a layer without train=none"
@@ -126,10 +122,10 @@ def _length_choices(plan: Plan, images: int, batches: int) -> list[Choice]:
 
 
 def _augmentation_choice(plan: Plan, data: Dataset, recipe: Recipe) -> Choice:
-    reason = "by [net]"
+    reasons = [warp_reason(plan.net)]
     if plan.net.flip and not data.flip:
-        reason = f"by [net]; no flip, since a mirrored image of {data.name} changes its class"
-    return Choice("augmentation", str(recipe), reason)
+        reasons.append(f"no flip, since a mirrored image of {data.name} changes its class")
+    return Choice("augmentation", str(recipe), "; ".join(reasons))
 
 
 def new_network(prepared: Prepared, seed: int) -> Network:

@@ -27,7 +27,8 @@ from torch import Tensor, nn
 
 from darkcfg.data.augmentation import augment, pad, to_device
 from darkcfg.data.dataset import Split
-from darkcfg.data.stream import Recipe, Stream
+from darkcfg.data.recipe import Recipe
+from darkcfg.data.stream import Stream
 from darkcfg.engine.muon import Muon, orthogonalise
 from darkcfg.engine.step import Step, whitening_images
 from darkcfg.language.plan import Plan
@@ -235,7 +236,7 @@ def test_training_does_not_depend_on_the_average() -> None:
     [(3, 0, 1, 0), (10, 0.1, 0.9, 0.1 / 9), (2, 0.2, 0.8, 0.2), (100, 0.5, 0.5, 0.5 / 99)],
 )
 def test_label_smoothing(classes: int, eps: float, true: float, other: float) -> None:
-    truths = step_of(plan_of(residual(classes), label_smooth_eps=eps), split_of(72, classes)).truths
+    truths = step_of(plan_of(residual(classes), label_smooth_eps=eps), split_of(72, classes)).augmentation.truths
     expected = torch.full((classes, classes), float(other)).fill_diagonal_(true)
     torch.testing.assert_close(truths, expected)
     torch.testing.assert_close(truths.sum(1), torch.ones(classes))
@@ -244,12 +245,12 @@ def test_label_smoothing(classes: int, eps: float, true: float, other: float) ->
 def test_smoothing_changes_the_loss_that_is_followed() -> None:
     plan = plan_of(residual(), label_smooth_eps=0.3, learning_rate=0)
     (x, labels), step = next(iter(batches_of(plan, SPLIT, 1))), step_of(plan, SPLIT)
-    expected = nn.functional.cross_entropy(scores(build(plan, seed=0).train(), x), step.truths[labels])
+    expected = nn.functional.cross_entropy(scores(build(plan, seed=0).train(), x), step.augmentation.truths[labels])
     assert losses_of(step, 1) == pytest.approx([expected.item()], rel=1e-5)
 
 
 def test_one_class_with_smoothing_is_no_division_by_zero() -> None:
-    truths = step_of(plan_of(residual(1), label_smooth_eps=0.1), split_of(20, 1)).truths
+    truths = step_of(plan_of(residual(1), label_smooth_eps=0.1), split_of(20, 1)).augmentation.truths
     assert torch.isfinite(truths).all()
 
 

@@ -6,7 +6,8 @@ from engine.samples import plan_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from darkcfg.data.stream import COLUMNS, Recipe, Stream
+from darkcfg.data.recipe import Recipe
+from darkcfg.data.stream import PLACE, Stream
 
 EVERYTHING = Recipe("alternating", padding=2, cutout=3)
 
@@ -50,7 +51,7 @@ def test_a_batch_larger_than_the_set_takes_several_epochs() -> None:
 
 
 def test_alternating_flip_mirrors_each_image_in_every_other_epoch() -> None:
-    rows = stream_of(100).rows(0, 400).reshape(4, 100, len(COLUMNS))
+    rows = stream_of(100).rows(0, 400).reshape(4, 100, len(PLACE))
     mirrored = np.zeros((4, 100), int)
     for epoch in range(4):
         mirrored[epoch, rows[epoch, :, 0]] = rows[epoch, :, 3]
