@@ -68,7 +68,7 @@ def start(plan: Plan, flags: dict[str, Any]) -> None:
     if flags["dry_run"]:
         from darkcfg.cli.rehearsal import rehearse
 
-        rehearse(prepared, flags["seed"], flags["runs_dir"].parent / f"{plan.name}-samples.png")
+        rehearse(prepared, flags["seed"], Path(f"{plan.name}-samples.png"))
         return
     switch, results = StopSwitch(), []
     for seed in range(flags["seed"], flags["seed"] + flags["count"]):

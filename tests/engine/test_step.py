@@ -161,12 +161,28 @@ def test_totals_count_images_and_start_anew() -> None:
     assert len(set(losses)) == 3
 
 
-def test_a_run_that_starts_from_its_middle_sees_the_same_images() -> None:
-    plan = plan_of(learning_rate=0, momentum=0, decay=0)
+EVERYTHING = {
+    "max_crop": 16, "angle": 9, "aspect": 0.75, "hue": 0.1, "saturation": 0.75, "exposure": 0.75,
+    "cutmix": 1, "mosaic": 1, "blur": 3, "cutout_size": 2,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("keys", [{}, EVERYTHING, {"mixup": 1, "label_smooth_eps": 0.1}])
+def test_a_run_that_starts_from_its_middle_sees_the_same_images(keys: dict[str, Any]) -> None:
+    plan = plan_of(learning_rate=0, momentum=0, decay=0, **keys)
     whole = losses_of(step_of(plan, SPLIT, batches=200), 150)
     net, stream = build(plan, seed=0).train(), Stream(len(SPLIT), 8, 8, Recipe.of(plan.net, flip_allowed=True), 0)
     late = Step(net, SPLIT, stream, rates_of(plan, len(SPLIT), 200), CPU, first_batch=140)
     assert losses_of(late, 10) == pytest.approx(whole[140:], abs=1e-6)
+
+
+def test_of_a_mixture_the_dominant_class_counts_as_right() -> None:
+    plan = plan_of(cutmix=1, mosaic=1, learning_rate=0)
+    step, net = step_of(plan, SPLIT), build(plan, seed=0).train()
+    batch = step.augmentation(torch.from_numpy(step.stream.rows(0, 16)))
+    right = (scores(net, batch.x).argmax(1) == batch.truth.argmax(1)).sum()
+    step.run()
+    assert step.take_totals().correct == right
 
 
 # Freezing
