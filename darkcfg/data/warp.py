@@ -24,13 +24,14 @@ def warp(images: Tensor, index: Tensor, numbers: Tensor, size: tuple[int, int]) 
     x, y = a * columns + b * rows + c, d * columns + e * rows + f
     left, top = x.floor(), y.floor()
     right_share, low_share = x - left, y - top
-    index = index.view(-1, 1, 1)
+    first_row, pixels = index.view(-1, 1, 1) * images.shape[1], images.view(-1, images.shape[3])
 
     def tap(row: Tensor, column: Tensor, share: Tensor) -> Tensor:
         inside = (row >= 0) & (row < heights) & (column >= 0) & (column < widths)
-        # An index outside is brought in, and its pixel then counts nothing.
+        # A place outside is brought in, and its pixel then counts nothing.
         row, column = row.clamp(0, images.shape[1] - 1).long(), column.clamp(0, images.shape[2] - 1).long()
-        return images[index, row, column] * (share * inside).unsqueeze(3)
+        place = (first_row + row) * images.shape[2] + column
+        return pixels.index_select(0, place.flatten()).view(*place.shape, -1) * (share * inside).unsqueeze(3)
 
     upper = tap(top, left, (1 - low_share) * (1 - right_share)) + tap(top, left + 1, (1 - low_share) * right_share)
     lower = tap(top + 1, left, low_share * (1 - right_share)) + tap(top + 1, left + 1, low_share * right_share)

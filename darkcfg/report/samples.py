@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _SIDE = 8
 SAMPLES = _SIDE * _SIDE
 """Images of a sheet."""
-_LONGEST_LABEL = 24
+_LONGEST_LABEL = 29
 
 
 def draw_samples(
@@ -40,7 +40,7 @@ def draw_samples(
 
 
 def _draw(axes: Axes, image: NDArray[np.float32], label: str) -> None:
-    shown = image if image.shape[2] == 3 else image[:, :, 0]
+    shown = np.clip(image if image.shape[2] == 3 else image[:, :, 0], 0, 1)  # rounding leaves it by a hair
     axes.imshow(shown, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
     axes.set_axis_off()
     axes.text(

@@ -176,6 +176,19 @@ def test_a_run_that_starts_from_its_middle_sees_the_same_images(keys: dict[str, 
     assert losses_of(late, 10) == pytest.approx(whole[140:], abs=1e-6)
 
 
+@pytest.mark.parametrize("keys", [{}, {"crop_padding": 2}, EVERYTHING, {"mixup": 1}])
+def test_the_augmentation_never_looks_at_a_value(keys: dict[str, Any]) -> None:
+    """Tensors of the device `meta` have no values: a shape or a branch that depends on one would raise."""
+    plan = plan_of(**keys)
+    augmentation = step_of(plan, SPLIT).augmentation
+    for name, tensor in vars(augmentation).items():
+        if isinstance(tensor, Tensor):
+            setattr(augmentation, name, tensor.to("meta"))
+    augmentation.blur_matrices = tuple(matrix.to("meta") for matrix in augmentation.blur_matrices)
+    batch = augmentation(torch.zeros(16, augmentation.layout.width, dtype=torch.int32, device="meta"))
+    assert (batch.x.shape, batch.truth.shape, batch.label.shape) == ((16, 3, 8, 8), (16, 3), (16,))
+
+
 def test_of_a_mixture_the_dominant_class_counts_as_right() -> None:
     plan = plan_of(cutmix=1, mosaic=1, learning_rate=0)
     step, net = step_of(plan, SPLIT), build(plan, seed=0).train()

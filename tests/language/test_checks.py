@@ -64,6 +64,10 @@ def test_contradictions(lines: str, code: str) -> None:
         ("mean=.5,.4,.3\nstd=.25", []),
         ("crop_padding=8\ncrop_padding_mode=zero", []),
         ("inputs=192", []),
+        ("mixup=1\nmosaic=1", ["no-effect"]),
+        ("cutmix=1\nmosaic=1\nblur=1\nangle=7\nhue=.1\nmax_crop=16", []),
+        ("crop_padding=2\nmax_crop=8", []),
+        ("crop_padding=2", []),
     ],
 )
 def test_warnings_of_net(lines: str, codes: list[str]) -> None:
