@@ -37,7 +37,9 @@ class Augmentation:
         """`truths` is (K, K): row k is the truth of an image of class k."""
         self.recipe, self.layout, self.size = stream.recipe, stream.layout, (stream.height, stream.width)
         images = to_device(torch.from_numpy(split.images), device)
-        self.fill = images.float().mean((0, 1, 2)).div_(255)
+        # What a plane holds beside its image is black, and does not count.
+        filled = split.image_sizes.prod(1).mean() / split.images[0, 0].size
+        self.fill = images.float().mean((0, 1, 2)).div_(255 * filled)
         self.images = pad(images, self.recipe)
         self.labels = torch.from_numpy(split.labels).to(device)
         self.truths = truths.to(device)

@@ -22,7 +22,7 @@ class Split:
     images: NDArray[np.uint8]
     labels: NDArray[np.int64]
     sizes: NDArray[np.int32] | None = None
-    """(N, 2) height and width of images of unequal size, each in the top left of its plane; None: all fill theirs."""
+    """(N, 2) height and width of images of unequal size, each in the top left of its plane, black beside it; None: all fill theirs."""
 
     def __len__(self) -> int:
         """The number of images."""
