@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from darkcfg.data.recipe import Colour, Recipe
@@ -18,6 +18,7 @@ def stream_of(images: int = 10, recipe: Recipe = EVERYTHING, seed: int = 0, heig
     return Stream(images, height, width, recipe, seed)
 
 
+@settings(deadline=None, max_examples=50)
 @given(images=st.integers(1, 20), pieces=st.lists(st.integers(1, 30), min_size=1, max_size=8))
 def test_the_draws_do_not_depend_on_how_they_are_asked_for(images: int, pieces: list[int]) -> None:
     whole = stream_of(images).rows(0, sum(pieces))
