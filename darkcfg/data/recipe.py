@@ -64,8 +64,8 @@ class Recipe:
         flip: Flip = "none"
         if net.flip and flip_allowed:
             flip = "alternating" if net.alternating_flip else "random"
-        warp = Warp.of(net)
-        moves = not same_size or not warp.is_neutral(net.height, net.width)
+        warp, image = Warp.of(net), net.image
+        moves = not same_size or not warp.is_neutral(image.h, image.w)
         # AlexeyAB takes blur=1 for a window of 15.
         blur = 15 if net.blur == 1 else net.blur
         return cls(

@@ -80,7 +80,7 @@ def prepare(plan: Plan, options: Options, data_choice: Choice, progress: Progres
     whole = load_data(plan, options, download=True, progress=progress)
     data, validation = hold_out(whole, options.val)
     batches = run_batches(plan.net, len(data.train))
-    same_size = (data.train.image_sizes == (plan.net.height, plan.net.width)).all()
+    same_size = (data.train.image_sizes == (plan.net.image.h, plan.net.image.w)).all()
     recipe = Recipe.of(plan.net, flip_allowed=data.flip, same_size=bool(same_size))
     # One named on the command line needs no explanation.
     shown = [] if data_choice.reason == "by --data" else [data_choice]

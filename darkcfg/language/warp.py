@@ -26,8 +26,8 @@ class Warp:
     @classmethod
     def of(cls, net: Net) -> Warp:
         """What [net] asks for; where it gives no range, C's default of once to twice the width."""
-        if is_unasked(net):
-            side = min(net.height, net.width)
+        if is_unasked(net) or not net.width:
+            side = min(net.image.h, net.image.w)  # without a width, inputs= are no image to scale
             return cls(side, side)
         ends = _end(net, "min", net.width), _end(net, "max", 2 * net.width)
         return cls(min(ends), max(ends), net.angle, net.aspect or 1.0)
@@ -56,7 +56,7 @@ def warp_reason(net: Net) -> str:
     if is_unasked(net):
         own = next(name for name in _OWN_KEYS if getattr(net, name))
         return f"by [net]; no scaling, since {own} is set and none of C's crop keys"
-    if any(map(net.is_set, _RANGE_KEYS)):
+    if not net.width or any(map(net.is_set, _RANGE_KEYS)):
         return "by [net]"
     side = min(net.height, net.width)
     off = f"max_crop={side}" if net.width == side else f"min_crop={side} with max_crop={side}"

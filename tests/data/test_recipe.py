@@ -57,6 +57,11 @@ def test_the_range_of_the_scale(keys: dict[str, object], warp: Warp | None) -> N
     assert Recipe.of(bare(**keys), flip_allowed=True).warp == warp
 
 
+def test_inputs_that_are_no_image_are_not_scaled() -> None:
+    text = "[net]\ninputs=5\nepochs=1\n[connected]\noutput=3\nactivation=linear\n[softmax]\n"
+    assert Recipe.of(read_text(text, "test.cfg").net, flip_allowed=False) == Recipe()
+
+
 def test_images_of_another_size_are_brought_to_the_networks() -> None:
     assert Recipe.of(bare(max_crop=8), flip_allowed=True, same_size=False).warp == Warp(8, 8)
 
