@@ -13,13 +13,10 @@ import sys
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import click
 
 from darkcfg.cli import COMMANDS, group
-from darkcfg.language.errors import Span
-from darkcfg.language.grammar import Section
 from darkcfg.language.schema import Key, SectionSpec, described_keys
 from darkcfg.language.sections import BUILT, NOT_A_CLASSIFIER, NOT_BUILT, LayerSpec, Net
 from darkcfg.language.sections.recipe import Augmentation, Optimizer, Schedule
@@ -89,14 +86,14 @@ def section_text(kind: type[LayerSpec]) -> str:
 
 def keys_table(keys: Iterable[Described]) -> str:
     """The keys, those that do something first."""
-    return table(HEADER, map(key_row, sorted(keys, key=lambda described: rank(described[0], described[3]))))
+    return table(HEADER, map(key_row, sorted(keys, key=lambda described: rank(described[3]))))
 
 
 def key_row(described: Described) -> tuple[str, ...]:
     """One row of a table of keys."""
     name, words, default, key = described
     shown = "required" if key.required else f"`{default}`" if default else "-"
-    return f"`{name}`", values(name, words, key), shown, marks(name, key), key.doc
+    return f"`{name}`", values(name, words, key), shown, marks(key), key.doc
 
 
 def values(name: str, words: str, key: Key) -> str:
@@ -108,24 +105,15 @@ def values(name: str, words: str, key: Key) -> str:
     return ", ".join(filter(None, [words, key.range()]))
 
 
-def marks(name: str, key: Key) -> str:
+def marks(key: Key) -> str:
     """Whose the key is, and whether it does anything here."""
     owner = "darkcfg" if key.extension else FORKS[key.fork] if key.fork else ""
-    return ", ".join(filter(None, [owner, ("", "train refuses", "not built", "no effect")[rank(name, key)]]))
+    return ", ".join(filter(None, [owner, ("", "not built", "no effect")[rank(key)]]))
 
 
-def rank(name: str, key: Key) -> int:
+def rank(key: Key) -> int:
     """0 for a key that works; the others are the numbers of their marks."""
-    return 3 if not key.effect else 2 if key.pending else 1 if is_refused(name, key) else 0
-
-
-def is_refused(name: str, key: Key) -> bool:
-    """Whether `train` says that a value of this key of [net] asks for augmentation that is not built."""
-    if key.choices or name not in own_keys(Augmentation):
-        return False
-    odd: dict[str, Any] = {name: 7}
-    net = Net(section=Section("net", Span(1, 1)), **odd)
-    return name in net.pending_augmentation(width=0)
+    return 2 if not key.effect else 1 if key.pending else 0
 
 
 def not_built_text() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import click
 import torch
@@ -11,15 +12,16 @@ from darkcfg.data.stream import Stream
 from darkcfg.engine.launch import Prepared, new_network
 from darkcfg.engine.step import Step
 from darkcfg.language.schedule import learning_rate, warmup_batches
+from darkcfg.report.samples import SAMPLES, draw_samples
 
 _TIMED_STEPS = 3
 
 
-def rehearse(prepared: Prepared, seed: int) -> None:
-    """Take a few steps on real images and print what a run would be."""
+def rehearse(prepared: Prepared, seed: int, samples: Path) -> None:
+    """Take a few steps on real images, print what a run would be, and draw its first images into `samples`."""
     net = new_network(prepared, seed).to(prepared.runtime.device).train()
-    shape, images = prepared.plan.net.image, len(prepared.data.train)
-    stream = Stream(images, shape.h, shape.w, prepared.recipe, seed)
+    images = len(prepared.data.train)
+    stream = Stream.of(prepared.data.train, prepared.plan.net.image, prepared.recipe, seed)
     warmup = warmup_batches(prepared.plan.net, images)
     rates = [learning_rate(prepared.plan.net, k, prepared.batches, warmup) for k in range(1, prepared.batches + 1)]
     step = Step(net, prepared.data.train, stream, rates, prepared.runtime)
@@ -40,4 +42,24 @@ def rehearse(prepared: Prepared, seed: int) -> None:
         click.echo(f"{'step':<14}{1000 * seconds:.1f} ms, so about {seconds * prepared.batches:.0f} s for the run")
     if prepared.runtime.device.type == "cuda":
         click.echo(f"{'memory':<14}{torch.cuda.max_memory_allocated() / 2**20:.0f} MiB at most")
+    _draw(prepared, step, samples)
+    click.echo(f"{'samples':<14}{samples}")
     click.echo("no run was written: --dry-run")
+
+
+def _draw(prepared: Prepared, step: Step, path: Path) -> None:
+    """The first images of the run as the network sees them."""
+    draws = torch.from_numpy(step.stream.rows(0, SAMPLES)).to(prepared.runtime.device)
+    batch, classes = step.augmentation(draws), prepared.data.classes
+    background = prepared.plan.net.label_smooth_eps / max(1, len(classes) - 1)
+    labels = [_label(shares, background, classes) for shares in batch.truth.tolist()]
+    images = batch.x.permute(0, 2, 3, 1).cpu().numpy()
+    draw_samples(images, labels, path, title=f"{prepared.plan.name} on {prepared.data.name}: {prepared.recipe}")
+
+
+def _label(truth: list[float], background: float, classes: tuple[str, ...]) -> str:
+    """`cat`, or of a mixture `cat 70% + dog 30%`; label smoothing is taken off."""
+    whole = sum(truth) - background * len(truth)
+    shares = {name: (value - background) / whole for name, value in zip(classes, truth, strict=True)}
+    shown = sorted((name for name in shares if shares[name] > 0.01), key=lambda name: -shares[name])
+    return shown[0] if len(shown) == 1 else " + ".join(f"{name} {shares[name]:.0%}" for name in shown)

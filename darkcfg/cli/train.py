@@ -79,7 +79,11 @@ from darkcfg.language.plan import Plan, read_file, read_text
 )
 @set_option
 @click.option("--strict", is_flag=True, help="Count the cfg's warnings as errors.")
-@click.option("--dry-run", is_flag=True, help="Check everything and time a few steps; leave no run folder.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Check everything, time a few steps and draw augmented images into CFG-samples.png; leave no run folder.",
+)
 @click.option("--quiet", is_flag=True, help="Print the result only.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def command(**flags: Any) -> None:  # noqa: ANN401 - one value for each option above

@@ -69,7 +69,7 @@ def start(plan: Plan, flags: dict[str, Any]) -> None:
     if flags["dry_run"]:
         from darkcfg.cli.rehearsal import rehearse
 
-        rehearse(prepared, flags["seed"])
+        rehearse(prepared, flags["seed"], Path(f"{plan.name}-samples.png"))
         return
     switch, results = StopSwitch(), []
     for seed in range(flags["seed"], flags["seed"] + flags["count"]):

@@ -2,13 +2,80 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from darkcfg.data.stream import Recipe
+from darkcfg.data.blur import blur, blur_matrix
+from darkcfg.data.colour import distort
+from darkcfg.data.dataset import Split
+from darkcfg.data.mixing import dominant, mix, mixed_truth
+from darkcfg.data.recipe import Recipe
+from darkcfg.data.stream import PLACE, Stream
+from darkcfg.data.warp import warp
 
 _TORCH_MODES = {"reflect": "reflect", "zero": "constant", "edge": "replicate"}
+
+
+class Batch(NamedTuple):
+    """What one mini-batch shows the network."""
+
+    x: Tensor
+    """(B, C, H, W) float32 in [0, 1], channels_last in memory."""
+    truth: Tensor
+    """(B, K) float32, smoothed and mixed."""
+    label: Tensor
+    """(B,) int64, the class that counts as right: of a mixture the one that most of it shows."""
+
+
+class Augmentation:
+    """The training images of a run on the device; a call makes a batch of rows of its stream, as device work only."""
+
+    def __init__(self, split: Split, stream: Stream, truths: Tensor, device: torch.device) -> None:
+        """`truths` is (K, K): row k is the truth of an image of class k."""
+        self.recipe, self.layout, self.size = stream.recipe, stream.layout, (stream.height, stream.width)
+        images = to_device(torch.from_numpy(split.images), device)
+        # What a plane holds beside its image is black, and does not count.
+        filled = split.image_sizes.prod(1).mean() / split.images[0, 0].size
+        self.fill = images.float().mean((0, 1, 2)).div_(255 * filled)
+        self.images = pad(images, self.recipe)
+        self.labels = torch.from_numpy(split.labels).to(device)
+        self.truths = truths.to(device)
+        down, across = (blur_matrix(max(1, self.recipe.blur), pixels).to(device) for pixels in self.size)
+        self.blur_matrices = down, across
+
+    def __call__(self, draws: Tensor) -> Batch:
+        """The images and labels of (B, layout.width) int32 draws."""
+        count, views = len(draws), self.recipe.views
+        parts = draws[:, : views * self.layout.view].reshape(count * views, self.layout.view)
+        x, labels = self._views(parts), self.labels.index_select(0, parts[:, 0])
+        if self.recipe.mixing:
+            labels, shares = labels.view(count, views), _floats(draws[:, self.layout.shares])
+            x = mix(x.unflatten(0, (count, views)), draws[:, self.layout.box], shares, self.recipe.mixing)
+            truth, labels = mixed_truth(self.truths, labels, shares), dominant(labels, shares, len(self.truths))
+        else:
+            truth = self.truths.index_select(0, labels)
+        if self.recipe.blur:
+            x = blur(x, draws[:, self.layout.blur], self.blur_matrices)
+        return Batch(x.contiguous(memory_format=torch.channels_last), truth, labels)
+
+    def _views(self, draws: Tensor) -> Tensor:
+        """The images of rows of single views, in C's order: place, mirror, colour."""
+        place = draws[:, : len(PLACE)]
+        if self.recipe.warp:
+            x = warp(self.images, place[:, 0].long(), _floats(draws[:, self.layout.warp]), self.size)
+        else:
+            x = crop(self.images, place, self.size, self.recipe)
+        if self.recipe.colour:
+            x = distort(x, _floats(draws[:, self.layout.colour]))
+        return cut_out(x, place, self.recipe, self.fill)
+
+
+def _floats(bits: Tensor) -> Tensor:
+    """What `draws.bits` wrote."""
+    return bits.contiguous().view(torch.float32)
 
 
 def to_device(images: Tensor, device: torch.device) -> Tensor:
@@ -33,7 +100,7 @@ def augment(images: Tensor, draws: Tensor, size: tuple[int, int], recipe: Recipe
 
     Args:
         images: (N, H + 2 * padding, W + 2 * padding, C) uint8.
-        draws: (B, 6) int32 rows of `Stream.rows`.
+        draws: (B, 6) int32, the `PLACE` of each view.
         size: (H, W) of the result.
         recipe: what is done.
         fill: (C,) float32, the colour of a cut-out square.
@@ -41,19 +108,30 @@ def augment(images: Tensor, draws: Tensor, size: tuple[int, int], recipe: Recipe
     Returns:
         (B, C, H, W) float32 in [0, 1], channels_last in memory.
     """
+    return cut_out(crop(images, draws, size, recipe), draws, recipe, fill)
+
+
+def crop(images: Tensor, draws: Tensor, size: tuple[int, int], recipe: Recipe) -> Tensor:
+    """Gather, crop and mirror a batch: integers only, for images that keep their size."""
     height, width = size
-    index, down, right, mirror, cut_down, cut_right = draws.long().unsqueeze(2).unbind(1)
+    index, down, right, mirror = draws[:, :4].long().unsqueeze(2).unbind(1)
     rows = torch.arange(height, device=images.device).unsqueeze(0)
     columns = torch.arange(width, device=images.device).unsqueeze(0)
     read = torch.where(mirror.bool(), width - 1 - columns, columns) if recipe.flip != "none" else columns
-    batch = images[index.unsqueeze(2), (rows + down).unsqueeze(2), (read + right).unsqueeze(1)]
-    x = scale(batch)
-    if recipe.cutout:
-        inside_rows = (rows >= cut_down) & (rows < cut_down + recipe.cutout)
-        inside_columns = (columns >= cut_right) & (columns < cut_right + recipe.cutout)
-        inside = inside_rows.unsqueeze(2) & inside_columns.unsqueeze(1)
-        x = torch.where(inside.unsqueeze(1), fill.view(1, -1, 1, 1), x)
-    return x
+    return scale(images[index.unsqueeze(2), (rows + down).unsqueeze(2), (read + right).unsqueeze(1)])
+
+
+def cut_out(x: Tensor, draws: Tensor, recipe: Recipe, fill: Tensor) -> Tensor:
+    """Fill the recipe's square of each image of a batch with one colour."""
+    if not recipe.cutout:
+        return x
+    down, right = draws[:, 4:6].unsqueeze(2).unbind(1)
+    rows = torch.arange(x.shape[2], device=x.device).unsqueeze(0)
+    columns = torch.arange(x.shape[3], device=x.device).unsqueeze(0)
+    inside_rows = (rows >= down) & (rows < down + recipe.cutout)
+    inside_columns = (columns >= right) & (columns < right + recipe.cutout)
+    inside = inside_rows.unsqueeze(2) & inside_columns.unsqueeze(1)
+    return torch.where(inside.unsqueeze(1), fill.view(1, -1, 1, 1), x)
 
 
 def scale(batch: Tensor) -> Tensor:

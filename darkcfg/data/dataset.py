@@ -10,6 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 
+def same_size(count: int, height: int, width: int) -> NDArray[np.int32]:
+    """(count, 2) height and width of images that are all of one size."""
+    return np.tile(np.array([height, width], np.int32), (count, 1))
+
+
 @dataclass(frozen=True)
 class Split:
     """Images (N, C, H, W) uint8 and their labels (N,) int64."""
@@ -17,11 +22,16 @@ class Split:
     images: NDArray[np.uint8]
     labels: NDArray[np.int64]
     sizes: NDArray[np.int32] | None = None
-    """(N, 2) height and width of images of unequal size, each in the top left of its plane; None: all fill theirs."""
+    """(N, 2) height and width of images of unequal size, each in the top left of its plane, black beside it; None: all fill theirs."""
 
     def __len__(self) -> int:
         """The number of images."""
         return len(self.labels)
+
+    @property
+    def image_sizes(self) -> NDArray[np.int32]:
+        """(N, 2) height and width of each image."""
+        return same_size(len(self), *self.images.shape[2:]) if self.sizes is None else self.sizes
 
     def take(self, rows: NDArray[np.int64]) -> Split:
         """The images at `rows`, in that order."""

@@ -7,22 +7,28 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from darkcfg.data.dataset import Dataset, Split
+from darkcfg.data.fit import Fit, fit_split
 from darkcfg.data.holdout import hold_out
 from darkcfg.data.progress import ProgressSink
+from darkcfg.data.recipe import Recipe
 from darkcfg.data.sources import NAMED, DataChoice, default_data_name, load_dataset
-from darkcfg.data.stream import Recipe
 from darkcfg.engine.events import Choice
 from darkcfg.engine.folder import RunFolder
 from darkcfg.engine.record import Options, describe
 from darkcfg.engine.runtime import Runtime, choose_runtime
 from darkcfg.engine.step import whitening_images
 from darkcfg.engine.train import Job
-from darkcfg.language.errors import NotBuiltError, UsageError
+from darkcfg.language.errors import UsageError
 from darkcfg.language.files import write_json_atomically, write_text_atomically
 from darkcfg.language.plan import Plan, check_classes
 from darkcfg.language.schedule import run_batches
+from darkcfg.language.warp import Warp, warp_reason
 from darkcfg.network.assembly import Network, build
+
+_WHITENING_IMAGES = 5000
 
 
 @dataclass(frozen=True)
@@ -70,10 +76,17 @@ def load_data(plan: Plan, options: Options, *, download: bool, progress: Progres
         plan.net.image,
         download=download,
         progress=progress,
+        train_side=_train_side(plan),
         on_classes=lambda classes: check_classes(plan, classes, choice.name),
     )
     check_classes(plan, len(data.classes), data.name)
     return data
+
+
+def _train_side(plan: Plan) -> int | None:
+    """The shorter side up to which training images stay whole, for C's random views; None when all stay as they are."""
+    warp = Warp.of(plan.net)
+    return None if warp.is_neutral(plan.net.image.h, plan.net.image.w) else warp.longest
 
 
 def prepare(plan: Plan, options: Options, data_choice: Choice, progress: ProgressSink | None) -> Prepared:
@@ -83,9 +96,12 @@ def prepare(plan: Plan, options: Options, data_choice: Choice, progress: Progres
         options.device, options.precision, compiled=options.compile, deterministic=options.deterministic
     )
     whole = load_data(plan, options, download=True, progress=progress)
-    data, validation = hold_out(whole, options.val)
+    data, held_out = hold_out(whole, options.val)
+    fit = Fit(plan.net.image, options.resize)
+    validation = fit_split(held_out, fit) if held_out else None
     batches = run_batches(plan.net, len(data.train))
-    recipe = Recipe.of(plan.net, flip_allowed=data.flip)
+    same_size = (data.train.image_sizes == (plan.net.image.h, plan.net.image.w)).all()
+    recipe = Recipe.of(plan.net, flip_allowed=data.flip, same_size=bool(same_size))
     # One named on the command line needs no explanation.
     shown = [] if data_choice.reason == "by --data" else [data_choice]
     choices = (*shown, *_length_choices(plan, len(data.train), batches), _augmentation_choice(plan, data, recipe))
@@ -103,12 +119,6 @@ def _notes(prepared: Prepared) -> tuple[str, ...]:
 def check_trainable(plan: Plan) -> None:
     """Raise when [net] asks for what this version does not do, or does not say when to stop."""
     net = plan.net
-    if pending := net.pending_augmentation(net.width):
-        raise NotBuiltError(
-            f"darkcfg does not build C's augmentation yet: {', '.join(pending)}",
-            where=f"{plan.document.file}:{net.span_of(pending[0]).line}",
-            help="delete these keys; crop_padding, flip and cutout_size are there",
-        )
     if not any(layer.geometry.params and layer.spec.train != "none" for layer in plan.layers):
         raise UsageError(
             "the cfg has nothing to train", where=plan.document.file, expected="a layer without train=none"
@@ -132,17 +142,18 @@ def _length_choices(plan: Plan, images: int, batches: int) -> list[Choice]:
 
 
 def _augmentation_choice(plan: Plan, data: Dataset, recipe: Recipe) -> Choice:
-    reason = "by [net]"
+    reasons = [warp_reason(plan.net)]
     if plan.net.flip and not data.flip:
-        reason = f"by [net]; no flip, since a mirrored image of {data.name} changes its class"
-    return Choice("augmentation", str(recipe), reason)
+        reasons.append(f"no flip, since a mirrored image of {data.name} changes its class")
+    return Choice("augmentation", str(recipe), "; ".join(reasons))
 
 
 def new_network(prepared: Prepared, seed: int) -> Network:
     """The network before its first step: from weights, or initialised from the seed and the data."""
     net = build(prepared.plan, prepared.options.weights, seed=seed)
     if not prepared.options.weights and getattr(prepared.plan.layers[0].spec, "whitening", False):
-        net.whiten(whitening_images(prepared.data.train))
+        few = prepared.data.train.take(np.arange(min(_WHITENING_IMAGES, len(prepared.data.train))))
+        net.whiten(whitening_images(fit_split(few, Fit(prepared.plan.net.image, prepared.options.resize))))
     return net
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from darkcfg.data.augmentation import augment, pad, scale, to_device
+from darkcfg.data.augmentation import Augmentation, scale
 from darkcfg.data.dataset import Split
-from darkcfg.data.stream import COLUMNS, Stream
+from darkcfg.data.stream import Stream
 from darkcfg.engine.averaging import Average
 from darkcfg.engine.optimizers import Update
 from darkcfg.engine.runtime import Runtime
@@ -42,7 +42,7 @@ class Totals:
 
     @property
     def top1(self) -> float:
-        """Share of training images, as augmented, whose class came first."""
+        """Share of training images, as augmented, whose class came first; of a mixture the class that most of it shows."""
         return self.correct / max(1, self.images)
 
 
@@ -65,11 +65,7 @@ class Step:
         self.batch, self.mini_batch = recipe.batch, recipe.batch // recipe.subdivisions
         self.subdivisions = recipe.subdivisions
         self.update = Update(net, len(split) / recipe.batch)
-        images = to_device(torch.from_numpy(split.images), device)
-        self.fill = images.float().mean((0, 1, 2)).div_(255)
-        self.images = pad(images, stream.recipe)
-        self.labels = torch.from_numpy(split.labels).to(device)
-        self.truths = _smoothed(net.plan.outputs, recipe.label_smooth_eps).to(device)
+        self.augmentation = Augmentation(split, stream, smoothed(net.plan.outputs, recipe.label_smooth_eps), device)
         self.rates = torch.tensor([0.0, *rates], device=device)
         self.batches_done = torch.full((), first_batch, device=device)
         self.loss_sum = torch.zeros((), dtype=torch.float64, device=device)
@@ -77,7 +73,7 @@ class Step:
         self.alive = torch.ones((), dtype=torch.int64, device=device)
         self.finite_batches = torch.zeros((), dtype=torch.int64, device=device)
         self._chunk = max(_SMALLEST_CHUNK, -(-len(split) // self.batch))
-        self._draws = torch.zeros(self._chunk * self.batch, len(COLUMNS), dtype=torch.int32, device=device)
+        self._draws = torch.zeros(self._chunk * self.batch, stream.layout.width, dtype=torch.int32, device=device)
         self._row = torch.arange(self.mini_batch, device=device)
         self._staging = [
             torch.zeros_like(self._draws, device="cpu", pin_memory=device.type == "cuda") for _ in range(2)
@@ -167,15 +163,12 @@ class Step:
 
     def _part(self) -> None:
         """Forward and backward of one mini-batch; gradients of a batch add up, divided by its images."""
-        draws = self._draws.index_select(0, self._row)
-        x = augment(self.images, draws, (self.stream.height, self.stream.width), self.stream.recipe, self.fill)
-        labels = self.labels.index_select(0, draws[:, 0])
-        truth = self.truths.index_select(0, labels)
+        batch = self.augmentation(self._draws.index_select(0, self._row))
         with self.runtime.autocast():
-            costs = self.net.costs(x, truth)
+            costs = self.net.costs(batch.x, batch.truth)
         (costs.objective / self.batch).backward()
         self.loss_sum.add_(costs.loss.detach())
-        self.correct.add_((costs.scores.argmax(1) == labels).sum())
+        self.correct.add_((costs.scores.argmax(1) == batch.label).sum())
         self.alive.mul_(torch.isfinite(costs.loss.detach()))
 
     def _capture(self) -> Callable[[], None]:
@@ -202,12 +195,12 @@ class Step:
         return graph.replay
 
 
-def whitening_images(split: Split, count: int = 5000) -> Tensor:
-    """The first training images as (N, C, H, W) float32 in [0, 1], for layers that are set from the data."""
-    return scale(torch.from_numpy(split.images[:count]).permute(0, 2, 3, 1))
+def whitening_images(split: Split) -> Tensor:
+    """Training images as (N, C, H, W) float32 in [0, 1], for layers that are set from the data."""
+    return scale(torch.from_numpy(split.images).permute(0, 2, 3, 1))
 
 
-def _smoothed(classes: int, eps: float) -> Tensor:
+def smoothed(classes: int, eps: float) -> Tensor:
     """Row k is the truth of class k: 1 - eps there, eps / (classes - 1) elsewhere (AlexeyAB's rule)."""
     if not eps or classes == 1:
         return torch.eye(classes)

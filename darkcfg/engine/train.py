@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 import torch
 
 from darkcfg.data.dataset import Dataset, Split
-from darkcfg.data.stream import Recipe, Stream
+from darkcfg.data.recipe import Recipe
+from darkcfg.data.stream import Stream
 from darkcfg.engine.averaging import Average
 from darkcfg.engine.best import Best
 from darkcfg.engine.checkpoint import Position, load_state, restore_random, restore_tensors, save_state
@@ -88,12 +89,12 @@ class Training:
 
     def begin(self, *, resume: bool) -> None:
         """Make the step, and put everything back to where the saved state says."""
-        shape, path, cfg = self.plan.net.image, self.job.folder / "state.pt", self.plan.document.text
+        path, cfg = self.job.folder / "state.pt", self.plan.document.text
         saved = load_state(path, cfg) if resume else None
         torch.manual_seed(self.job.seed)  # of dropout; everything else is drawn from the seed without torch
         if saved:
             self._go_to(saved[0])
-        stream = Stream(self.images, shape.h, shape.w, self.job.recipe, self.job.seed)
+        stream = Stream.of(self.job.data.train, self.plan.net.image, self.job.recipe, self.job.seed)
         self.step = Step(self.net, self.job.data.train, stream, self.rates, self.job.runtime, self.average, self.batch)
         if saved:
             position, tensors, random = saved

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from darkcfg.language.schema import Reader
 from darkcfg.language.sections.net import Net
+from darkcfg.language.warp import Warp
 
 _NEEDS_LENGTH = ("poly", "sgdr", "cosine", "linear")
 """Policies that stretch over the whole run."""
@@ -24,6 +25,11 @@ _KEYS_OF_POLICY = {
 
 _SHAPING_KEYS = {"step": ("step", "scale"), "exp": ("gamma",), "sigmoid": ("gamma", "step")}
 """Keys without which a policy does nothing worth its name."""
+
+_WARP_KEYS = (
+    "width", "height", "crop_padding", "min_crop", "max_crop", "min_ratio", "max_ratio", "angle", "aspect",
+)  # fmt: skip
+"""What decides whether images keep their size."""
 
 _FEWEST_CHANNELS_WITH_COORDINATES = 3
 
@@ -91,12 +97,6 @@ def _check_power(net: Net, reader: Reader) -> None:
     if net.policy == "poly" and not net.is_set("power"):
         hint = "darknet's default is 4, as for burn_in; power=1 is a straight line"
         reader.report("warning", "default", "no 'power=' with policy=poly", net.span_of("policy"), hint=hint)
-
-
-def _check_pending_augmentation(net: Net, reader: Reader) -> None:
-    for name in net.pending_augmentation(net.width):
-        message = f"darkcfg does not build C's '{name}' yet: train will refuse this file"
-        reader.report("warning", "not-built", message, net.span_of(name), hint="delete the line to train without it")
 
 
 def _check_policy(net: Net, reader: Reader) -> None:
@@ -179,9 +179,28 @@ def _check_augmentation(net: Net, reader: Reader) -> None:
     if net.alternating_flip and not net.flip:
         message = "alternating_flip=1 and flip=0 contradict each other"
         reader.report("error", "conflict", message, net.span_of("alternating_flip"), hint="delete one of the two")
-    if net.max_crop and net.min_crop > net.max_crop:
+    if net.max_crop and net.min_crop > net.max_crop and not (net.min_ratio or net.max_ratio):
         message = f"min_crop={net.min_crop} is above max_crop={net.max_crop}"
         reader.report("error", "conflict", message, net.span_of("min_crop"), expected=f"at most {net.max_crop}")
+
+
+def _check_crop_padding(net: Net, reader: Reader) -> None:
+    warp, side = Warp.of(net), min(net.height, net.width)
+    if net.crop_padding and has_input(net) and not warp.is_neutral(net.height, net.width):
+        message = f"crop_padding={net.crop_padding} needs images that keep their size, and C's keys ask for: {warp}"
+        hint = f"write min_crop={side} and max_crop={side}, without angle and aspect; or delete crop_padding"
+        reader.report("error", "conflict", message, net.span_of("crop_padding"), hint=hint)
+
+
+def _check_mixing(net: Net, reader: Reader) -> None:
+    if net.mixup and (net.cutmix or net.mosaic):
+        message = f"mixup=1 has no effect beside {'cutmix' if net.cutmix else 'mosaic'}=1, as in C"
+        reader.report("warning", "no-effect", message, net.span_of("mixup"), hint="delete the line")
+    if net.blur > 1 and net.blur % 2 == 0:
+        hint = f"write blur={net.blur + 1}; blur=1 is a window of 15"
+        span = net.span_of("blur")
+        message = f"blur={net.blur}: the window has no middle"
+        reader.report("error", "bad-value", message, span, expected="an odd number", received=str(net.blur), hint=hint)
 
 
 def _counted(number: int, noun: str) -> str:
@@ -202,5 +221,6 @@ _CHECKS: tuple[tuple[tuple[str, ...], Callable[[Net, Reader], None]], ...] = (
     (("optimizer", "adam", "momentum", "nesterov"), _check_optimizer),
     (("mean", "std", "coordinates", "channels"), _check_normalisation),
     (("width", "height", "crop_padding", "crop_padding_mode", "min_crop", "max_crop"), _check_augmentation),
-    (("width", "min_crop", "max_crop"), _check_pending_augmentation),
+    (_WARP_KEYS, _check_crop_padding),
+    (("mixup", "cutmix", "mosaic", "blur"), _check_mixing),
 )

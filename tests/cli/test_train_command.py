@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 from cli.samples import Darkcfg, write_parts
 from engine.samples import cfg_of, conv, plain, residual
+from PIL import Image
 
+from darkcfg.cli.rehearsal import _label
 from darkcfg.cli.training import StopSwitch
 
 
@@ -101,14 +103,33 @@ def test_more_validation_images_than_there_are(count: int, darkcfg: Darkcfg, par
     assert not Path("runs").exists()
 
 
-def test_a_dry_run_leaves_decoded_images_only(darkcfg: Darkcfg, parts: Path) -> None:
-    before = sorted(Path().rglob("*"))
+def test_a_dry_run_leaves_samples_and_decoded_images(darkcfg: Darkcfg, parts: Path) -> None:
+    before = set(Path().rglob("*"))
     done = darkcfg("train", "net.cfg", "--dry-run")
     assert done.code == 0
     assert "no run was written" in done.out
-    left = [path for path in sorted(Path().rglob("*")) if path.parts[0] != "cache"]
-    assert left == before
+    assert "samples       net-samples.png" in done.out
+    assert {path for path in set(Path().rglob("*")) - before if path.parts[0] != "cache"} == {Path("net-samples.png")}
     assert darkcfg("train", "net.cfg", "--dry-run", "--set", "net.max_batches=1").code == 0
+
+
+def test_the_sheet_of_samples(darkcfg: Darkcfg, parts: Path) -> None:
+    keys = ["max_crop=16", "angle=10", "hue=.1", "cutmix=1", "mosaic=1", "blur=3", "label_smooth_eps=.1"]
+    done = darkcfg("train", "net.cfg", "--dry-run", *(word for key in keys for word in ("--set", f"net.{key}")))
+    assert done.code == 0
+    wanted = (
+        "scale 8 to 16, turn up to 10 degrees, random flip, hue 0.1, cutmix or mosaic of half the images, blur 3 px"
+    )
+    assert wanted in done.out
+    with Image.open("net-samples.png") as sheet:
+        assert min(sheet.size) > 1000
+
+
+def test_the_label_of_a_sample() -> None:
+    classes = ("cat", "dog", "hen")
+    assert _label([0.05, 0.9, 0.05], 0.05, classes) == "dog"
+    assert _label([0.0, 1.0, 0.0], 0.0, classes) == "dog"
+    assert _label([0.305, 0.645, 0.05], 0.05, classes) == "dog 70% + cat 30%"
 
 
 def test_a_name_twice(darkcfg: Darkcfg, parts: Path) -> None:
@@ -231,7 +252,7 @@ def test_a_batch_larger_than_the_data(darkcfg: Darkcfg, parts: Path) -> None:
     [
         (["net.epochs=0"], "how long"),
         (["net.batch=5", "net.subdivisions=2"], "divide"),
-        (["net.angle=7"], "angle"),
+        (["net.blur=4"], "blur"),
         (["net.nothing=1"], "no key 'nothing'"),
         (["99.filters=1"], "no section '99'"),
         (["net.batch"], "SECTION.KEY=VALUE"),

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from darkcfg.data.dataset import Dataset, Split
-from darkcfg.data.stream import Recipe, Stream
+from darkcfg.data.recipe import Recipe
+from darkcfg.data.stream import Stream
 from darkcfg.engine.averaging import Average
 from darkcfg.engine.events import EpochDone, Event
 from darkcfg.engine.folder import RunFolder
@@ -60,7 +61,9 @@ def plain(classes: int = 3) -> str:
 
 
 def cfg_of(layers: str | None = None, size: int = SIZE, **net: object) -> str:
-    given = {"batch": 16, "width": size, "height": size, "channels": 3, "learning_rate": 0.05, "epochs": 2} | net
+    given = {
+        "batch": 16, "width": size, "height": size, "channels": 3, "max_crop": size, "learning_rate": 0.05, "epochs": 2,
+    } | net  # fmt: skip
     return section("net", **given) + (residual() if layers is None else layers)
 
 
@@ -93,7 +96,7 @@ def step_of(
     """A step ready to run, its network in training mode."""
     net = (net or build(plan, seed=seed)).to(runtime.device).train()
     average = Average(net, plan.net.ema_decay) if plan.net.ema_decay else None
-    stream = Stream(len(split), plan.net.height, plan.net.width, Recipe.of(plan.net, flip_allowed=True), seed)
+    stream = Stream.of(split, plan.net.image, Recipe.of(plan.net, flip_allowed=True), seed)
     return Step(net, split, stream, rates_of(plan, len(split), batches), runtime, average)
 
 

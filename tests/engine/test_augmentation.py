@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from darkcfg.data.augmentation import augment, pad, scale, to_device
-from darkcfg.data.stream import Recipe, Stream
+from darkcfg.data.recipe import Recipe
+from darkcfg.data.stream import Stream
 
 CPU = torch.device("cpu")
 NUMPY_MODES = {"reflect": "reflect", "zero": "constant", "edge": "edge"}

@@ -4,17 +4,19 @@ import shlex
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from engine.samples import cfg_of, conv, head, plan_of, residual, split_of
 
-from darkcfg.data.dataset import Dataset
+from darkcfg.data.dataset import Dataset, Split
 from darkcfg.data.holdout import hold_out
 from darkcfg.engine import launch
 from darkcfg.engine.folder import RunFolder
 from darkcfg.engine.launch import check_trainable, choose_data, lasting, new_network, prepare, resume_run, start_run
 from darkcfg.engine.record import Options
-from darkcfg.language.errors import NotBuiltError, UsageError, WeightsError
-from darkcfg.language.plan import Plan
+from darkcfg.language.errors import UsageError, WeightsError
+from darkcfg.language.plan import Plan, read_text
+from darkcfg.language.warp import Warp
 
 DATA = Dataset("made", "made up", ("a", "b", "c"), split_of(80), split_of(20, seed=1))
 
@@ -64,13 +66,36 @@ def test_one_length_needs_no_choice(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "length" not in {choice.name for choice in prepared(plan_of(epochs=2), monkeypatch).choices}
 
 
-@pytest.mark.parametrize("keys", [{"angle": 7}, {"hue": 0.1}, {"mixup": 1}, {"max_crop": 16}, {"saturation": 0.75}])
-def test_augmentation_that_is_not_built(keys: dict[str, object]) -> None:
-    with pytest.raises(NotBuiltError) as caught:
-        check_trainable(plan_of(**keys))
-    assert next(iter(keys)) in str(caught.value)
-    line = cfg_of(**keys).splitlines().index(f"{next(iter(keys))}={next(iter(keys.values()))}") + 1
-    assert caught.value.where == f"test.cfg:{line}"
+@pytest.mark.parametrize(
+    ("keys", "value", "reason"),
+    [
+        ({"max_crop": ""}, "scale 8 to 16, random flip", "C's default; max_crop=8 turns the scaling off"),
+        ({}, "random flip", "by [net]"),
+        ({"max_crop": 12, "flip": 0}, "scale 8 to 12", "by [net]"),
+        ({"max_crop": "", "angle": 7}, "scale 8 to 16, turn up to 7 degrees, random flip", "C's default; max_crop=8"),
+        (
+            {"max_crop": "", "crop_padding": 2},
+            "random flip, crop after 2 px of reflect padding",
+            "by [net]; no scaling, since crop_padding is set and none of C's crop keys",
+        ),
+    ],
+)
+def test_the_augmentation_is_named_with_its_reason(
+    keys: dict[str, object], value: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = cfg_of(**keys).replace("max_crop=\n", "")
+    made = prepared(read_text(text, "test.cfg"), monkeypatch)
+    (choice,) = (choice for choice in made.choices if choice.name == "augmentation")
+    assert choice.value == value
+    assert choice.reason.startswith(reason)
+
+
+def test_images_of_unequal_size_are_always_scaled(monkeypatch: pytest.MonkeyPatch) -> None:
+    split = DATA.train
+    sizes = np.tile(np.int32([6, 8]), (len(split), 1))
+    monkeypatch.setattr(f"{__name__}.DATA", replace(DATA, train=Split(split.images, split.labels, sizes)))
+    made = prepared(plan_of(), monkeypatch)
+    assert made.recipe.warp == Warp(8, 8)
 
 
 def test_a_length_is_needed() -> None:

@@ -27,7 +27,8 @@ from torch import Tensor, nn
 
 from darkcfg.data.augmentation import augment, pad, to_device
 from darkcfg.data.dataset import Split
-from darkcfg.data.stream import Recipe, Stream
+from darkcfg.data.recipe import Recipe
+from darkcfg.data.stream import Stream
 from darkcfg.engine.muon import Muon, orthogonalise
 from darkcfg.engine.step import Step, whitening_images
 from darkcfg.language.plan import Plan
@@ -160,12 +161,41 @@ def test_totals_count_images_and_start_anew() -> None:
     assert len(set(losses)) == 3
 
 
-def test_a_run_that_starts_from_its_middle_sees_the_same_images() -> None:
-    plan = plan_of(learning_rate=0, momentum=0, decay=0)
+EVERYTHING = {
+    "max_crop": 16, "angle": 9, "aspect": 0.75, "hue": 0.1, "saturation": 0.75, "exposure": 0.75,
+    "cutmix": 1, "mosaic": 1, "blur": 3, "cutout_size": 2,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("keys", [{}, EVERYTHING, {"mixup": 1, "label_smooth_eps": 0.1}])
+def test_a_run_that_starts_from_its_middle_sees_the_same_images(keys: dict[str, Any]) -> None:
+    plan = plan_of(learning_rate=0, momentum=0, decay=0, **keys)
     whole = losses_of(step_of(plan, SPLIT, batches=200), 150)
     net, stream = build(plan, seed=0).train(), Stream(len(SPLIT), 8, 8, Recipe.of(plan.net, flip_allowed=True), 0)
     late = Step(net, SPLIT, stream, rates_of(plan, len(SPLIT), 200), CPU, first_batch=140)
     assert losses_of(late, 10) == pytest.approx(whole[140:], abs=1e-6)
+
+
+@pytest.mark.parametrize("keys", [{}, {"crop_padding": 2}, EVERYTHING, {"mixup": 1}])
+def test_the_augmentation_never_looks_at_a_value(keys: dict[str, Any]) -> None:
+    """Tensors of the device `meta` have no values: a shape or a branch that depends on one would raise."""
+    plan = plan_of(**keys)
+    augmentation = step_of(plan, SPLIT).augmentation
+    for name, tensor in vars(augmentation).items():
+        if isinstance(tensor, Tensor):
+            setattr(augmentation, name, tensor.to("meta"))
+    augmentation.blur_matrices = tuple(matrix.to("meta") for matrix in augmentation.blur_matrices)
+    batch = augmentation(torch.zeros(16, augmentation.layout.width, dtype=torch.int32, device="meta"))
+    assert (batch.x.shape, batch.truth.shape, batch.label.shape) == ((16, 3, 8, 8), (16, 3), (16,))
+
+
+def test_of_a_mixture_the_dominant_class_counts_as_right() -> None:
+    plan = plan_of(cutmix=1, mosaic=1, learning_rate=0)
+    step, net = step_of(plan, SPLIT), build(plan, seed=0).train()
+    batch = step.augmentation(torch.from_numpy(step.stream.rows(0, 16)))
+    right = (scores(net, batch.x).argmax(1) == batch.truth.argmax(1)).sum()
+    step.run()
+    assert step.take_totals().correct == right
 
 
 # Freezing
@@ -235,7 +265,7 @@ def test_training_does_not_depend_on_the_average() -> None:
     [(3, 0, 1, 0), (10, 0.1, 0.9, 0.1 / 9), (2, 0.2, 0.8, 0.2), (100, 0.5, 0.5, 0.5 / 99)],
 )
 def test_label_smoothing(classes: int, eps: float, true: float, other: float) -> None:
-    truths = step_of(plan_of(residual(classes), label_smooth_eps=eps), split_of(72, classes)).truths
+    truths = step_of(plan_of(residual(classes), label_smooth_eps=eps), split_of(72, classes)).augmentation.truths
     expected = torch.full((classes, classes), float(other)).fill_diagonal_(true)
     torch.testing.assert_close(truths, expected)
     torch.testing.assert_close(truths.sum(1), torch.ones(classes))
@@ -244,17 +274,17 @@ def test_label_smoothing(classes: int, eps: float, true: float, other: float) ->
 def test_smoothing_changes_the_loss_that_is_followed() -> None:
     plan = plan_of(residual(), label_smooth_eps=0.3, learning_rate=0)
     (x, labels), step = next(iter(batches_of(plan, SPLIT, 1))), step_of(plan, SPLIT)
-    expected = nn.functional.cross_entropy(scores(build(plan, seed=0).train(), x), step.truths[labels])
+    expected = nn.functional.cross_entropy(scores(build(plan, seed=0).train(), x), step.augmentation.truths[labels])
     assert losses_of(step, 1) == pytest.approx([expected.item()], rel=1e-5)
 
 
 def test_one_class_with_smoothing_is_no_division_by_zero() -> None:
-    truths = step_of(plan_of(residual(1), label_smooth_eps=0.1), split_of(20, 1)).truths
+    truths = step_of(plan_of(residual(1), label_smooth_eps=0.1), split_of(20, 1)).augmentation.truths
     assert torch.isfinite(truths).all()
 
 
 def test_whitening_takes_the_first_images() -> None:
-    images = whitening_images(SPLIT, 10)
+    images = whitening_images(SPLIT)
     assert images.shape == (10, 3, 8, 8)
     torch.testing.assert_close(images, torch.from_numpy(SPLIT.images[:10]).float() / 255)
 

@@ -2,19 +2,23 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from engine.samples import plan_of
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from darkcfg.data.stream import COLUMNS, Recipe, Stream
+from darkcfg.data.recipe import Colour, Recipe
+from darkcfg.data.stream import PLACE, Stream
+from darkcfg.language.warp import Warp
 
-EVERYTHING = Recipe("alternating", padding=2, cutout=3)
+EVERYTHING = Recipe(
+    "alternating", 2, "reflect", 3, Warp(6, 12, 9, 0.75), Colour(0.1, 1.5, 1.5), ("cutmix", "mosaic"), 3
+)  # fmt: skip
 
 
 def stream_of(images: int = 10, recipe: Recipe = EVERYTHING, seed: int = 0, height: int = 8, width: int = 6) -> Stream:
     return Stream(images, height, width, recipe, seed)
 
 
+@settings(deadline=None, max_examples=50)
 @given(images=st.integers(1, 20), pieces=st.lists(st.integers(1, 30), min_size=1, max_size=8))
 def test_the_draws_do_not_depend_on_how_they_are_asked_for(images: int, pieces: list[int]) -> None:
     whole = stream_of(images).rows(0, sum(pieces))
@@ -50,7 +54,7 @@ def test_a_batch_larger_than_the_set_takes_several_epochs() -> None:
 
 
 def test_alternating_flip_mirrors_each_image_in_every_other_epoch() -> None:
-    rows = stream_of(100).rows(0, 400).reshape(4, 100, len(COLUMNS))
+    rows = stream_of(100, Recipe("alternating")).rows(0, 400).reshape(4, 100, len(PLACE))
     mirrored = np.zeros((4, 100), int)
     for epoch in range(4):
         mirrored[epoch, rows[epoch, :, 0]] = rows[epoch, :, 3]
@@ -81,6 +85,34 @@ def test_the_square_of_cutout_has_its_centre_anywhere_in_the_image() -> None:
     assert (rows[:, 5].min(), rows[:, 5].max()) == (-1, 4)
 
 
+def test_the_partners_of_a_mixture_have_orders_of_their_own() -> None:
+    stream = stream_of(50)
+    rows = stream.rows(0, 50)
+    orders = [tuple(rows[:, number * stream.layout.view]) for number in range(4)]
+    assert len(set(orders)) == 4
+    assert all(sorted(order) == list(range(50)) for order in orders)
+
+
+def test_a_quarter_is_blurred() -> None:
+    stream = stream_of(4000, Recipe(blur=3))
+    blurred = stream.rows(0, 4000)[:, stream.layout.blur]
+    assert set(blurred[:, 0]) == {0, 1}
+    assert 850 < blurred.sum() < 1150
+
+
+def test_what_else_is_drawn_does_not_change_the_place() -> None:
+    plain = stream_of(60, Recipe("random", 2, cutout=3))
+    more = stream_of(60, Recipe("random", 2, "reflect", 3, None, Colour(0.1), ("mosaic",), 3))
+    assert (plain.rows(0, 120) == more.rows(0, 120)[:, : len(PLACE)]).all()
+
+
+def test_every_number_of_a_row_has_its_place() -> None:
+    layout = stream_of().layout
+    assert (layout.warp, layout.colour, layout.view) == (slice(6, 14), slice(14, 17), 17)
+    assert (layout.box, layout.shares, layout.blur, layout.width) == (slice(68, 73), slice(73, 77), slice(77, 78), 78)
+    assert stream_of(recipe=Recipe()).layout.width == len(PLACE)
+
+
 def test_nothing_is_drawn_that_was_not_asked_for() -> None:
     assert not stream_of(10, Recipe()).rows(0, 30)[:, 1:].any()
 
@@ -94,14 +126,3 @@ def test_two_seeds_two_sequences(pair: tuple[int, int], recipe: Recipe) -> None:
         # The coins belong to the images, so they are compared in the order of the images.
         coins = [stream.rows(0, 60)[np.argsort(stream.rows(0, 60)[:, 0]), 3] for stream in (first, second)]
         assert (coins[0] != coins[1]).any()
-
-
-def test_the_recipe_of_a_cfg() -> None:
-    plan = plan_of(crop_padding=4, crop_padding_mode="edge", cutout_size=2, alternating_flip=1)
-    recipe = Recipe.of(plan.net, flip_allowed=True)
-    assert recipe == Recipe("alternating", 4, "edge", 2)
-    assert str(recipe) == "alternating flip, crop after 4 px of edge padding, cutout 2 px"
-    assert Recipe.of(plan.net, flip_allowed=False).flip == "none"
-    assert Recipe.of(plan_of().net, flip_allowed=True).flip == "random"
-    assert Recipe.of(plan_of(flip=0).net, flip_allowed=True) == Recipe()
-    assert str(Recipe()) == "none"

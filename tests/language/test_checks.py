@@ -16,6 +16,12 @@ from language.samples import CONV, NET, errors, layer, net, plan_of, warnings
         ("min_crop=9\nmax_crop=8", "conflict"),
         ("coordinates=1\nwidth=8", "conflict"),
         ("crop_padding=8", "bad-value"),
+        ("crop_padding=2\nmax_crop=16", "conflict"),
+        ("crop_padding=2\nangle=5", "conflict"),
+        ("crop_padding=2\nmax_crop=8\naspect=.75", "conflict"),
+        ("crop_padding=2\nmin_crop=4\nmax_crop=4", "conflict"),
+        ("crop_padding=2\nmin_ratio=1\nmax_ratio=1.5", "conflict"),
+        ("blur=4", "bad-value"),
         ("mean=.1,.2", "bad-value"),
         ("std=.1,.2,.3,.4", "bad-value"),
         ("policy=poly", "missing-key"),
@@ -58,6 +64,10 @@ def test_contradictions(lines: str, code: str) -> None:
         ("mean=.5,.4,.3\nstd=.25", []),
         ("crop_padding=8\ncrop_padding_mode=zero", []),
         ("inputs=192", []),
+        ("mixup=1\nmosaic=1", ["no-effect"]),
+        ("cutmix=1\nmosaic=1\nblur=1\nangle=7\nhue=.1\nmax_crop=16", []),
+        ("crop_padding=2\nmax_crop=8", []),
+        ("crop_padding=2", []),
     ],
 )
 def test_warnings_of_net(lines: str, codes: list[str]) -> None:

@@ -75,29 +75,22 @@ class Augmentation(SectionSpec):
         False, "mirror each image in every other epoch, starting at random, instead of at random", extension=True
     )
     cutout_size: int = key(0, "blank a square of this side at a random place", minimum=0, extension=True)
-    min_crop: int = key(0, "shortest side after scaling; width when absent", minimum=0)
-    max_crop: int = key(0, "longest side after scaling; twice the width when absent", minimum=0)
-    min_ratio: float = key(0.0, "min_crop as a share of the width", minimum=0, pending=True, fork="pjreddie")
-    max_ratio: float = key(0.0, "max_crop as a share of the width", minimum=0, pending=True, fork="pjreddie")
+    min_crop: int = key(0, "least length of the shorter side after scaling; the width when absent or 0", minimum=0)
+    max_crop: int = key(0, "greatest such length; twice the width when absent or 0", minimum=0)
+    min_ratio: float = key(0.0, "min_crop as a share of the width; goes before it", minimum=0, fork="pjreddie")
+    max_ratio: float = key(0.0, "max_crop as a share of the width; goes before it", minimum=0, fork="pjreddie")
     center: bool = key(False, "parsed by C and not used", effect=False, fork="pjreddie")
     angle: float = key(0.0, "rotate by up to this many degrees", minimum=0)
     aspect: float = key(1.0, "stretch by up to this factor", minimum=0)
     saturation: float = key(1.0, "change the saturation by up to this factor", minimum=0)
     exposure: float = key(1.0, "change the brightness by up to this factor", minimum=0)
-    hue: float = key(0.0, "turn the hue by up to this share of the circle", minimum=0)
-    mixup: bool = key(False, "average two images and their labels", fork="alexeyab")
-    cutmix: bool = key(False, "paste a part of another image", fork="alexeyab")
-    mosaic: bool = key(False, "join four images", fork="alexeyab")
+    hue: float = key(0.0, "turn the hue by up to this share of the circle", minimum=0, maximum=1)
+    mixup: bool = key(False, "average half of the images, and their labels, with another", fork="alexeyab")
+    cutmix: bool = key(False, "paste a box of another image into half of the images", fork="alexeyab")
+    mosaic: bool = key(False, "join four images in half of the cases", fork="alexeyab")
     mosaic_bound: bool = key(False, "detection only", effect=False, fork="alexeyab")
-    blur: int = key(0, "blur a quarter of the images", minimum=0, fork="alexeyab")
+    blur: int = key(
+        0, "blur a quarter of the images with a window of this side; 1 means 15", minimum=0, fork="alexeyab"
+    )
     gaussian_noise: int = key(0, "not used by C's classifier", effect=False, fork="alexeyab")
     letter_box: bool = key(False, "detection only", effect=False, fork="alexeyab")
-
-    def pending_augmentation(self, width: int) -> list[str]:
-        """Keys of C's augmentation that this file asks for and darkcfg does not build yet."""
-        neutral = {
-            "angle": (0.0,), "hue": (0.0,), "aspect": (0.0, 1.0), "saturation": (0.0, 1.0), "exposure": (0.0, 1.0),
-            "mixup": (False,), "cutmix": (False,), "mosaic": (False,), "blur": (0,),
-            "min_crop": (0, width), "max_crop": (0, width),
-        }  # fmt: skip
-        return [name for name, values in neutral.items() if getattr(self, name) not in values]
