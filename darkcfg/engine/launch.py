@@ -23,6 +23,7 @@ from darkcfg.language.files import write_json_atomically, write_text_atomically
 from darkcfg.language.plan import Plan, check_classes
 from darkcfg.language.schedule import run_batches
 from darkcfg.network.assembly import Network, build
+from darkcfg.network.registry import check_built
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,8 @@ def check_trainable(plan: Plan) -> None:
             where=f"{plan.document.file}:{net.span_of(pending[0]).line}",
             help="delete these keys; crop_padding, flip and cutout_size are there",
         )
+    for layer in plan.layers:
+        check_built(layer)
     if not any(layer.geometry.params and layer.spec.train != "none" for layer in plan.layers):
         raise UsageError(
             "the cfg has nothing to train", where=plan.document.file, expected="a layer without train=none"
