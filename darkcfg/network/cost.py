@@ -67,8 +67,8 @@ class Softmax(Classifier):
 
     def __init__(self, spec: sections.Softmax, layer: Layer, _: Generator) -> None:
         super().__init__()
-        _, height, width = layer.inputs[0]
-        self.parts = Parts(1, height * width) if spec.spatial else Parts(spec.groups)
+        source = layer.inputs[0]
+        self.parts = Parts(1, source.h * source.w) if spec.spatial else Parts(spec.groups)
         self.temperature, self.silent = spec.temperature, spec.noloss
 
     def forward(self, x: Tensor) -> Tensor:
@@ -115,7 +115,7 @@ class Cost(CostModule):
     def __init__(self, spec: sections.Cost, _: Layer, __: Generator) -> None:
         super().__init__()
         self.scale, self.noobj = spec.scale, spec.noobj
-        self.type = spec.type_
+        self.kind = spec.type_
         self.values, self.factor = _LOSSES.get(spec.type_, _LOSSES["sse"])
 
     def forward(self, x: Tensor) -> Tensor:
@@ -130,9 +130,9 @@ class Cost(CostModule):
         return Loss(self.scale * values, self.factor * values.detach())
 
     def _weighed(self, values: Tensor, truth: Tensor) -> Tensor:
-        if self.type == "masked":
+        if self.kind == "masked":
             return torch.where(truth == MASKED, 0, values)
-        return torch.where(truth == 0, self.noobj * values, values) if self.type == "seg" else values
+        return torch.where(truth == 0, self.noobj * values, values) if self.kind == "seg" else values
 
 
 MASKED = -1234

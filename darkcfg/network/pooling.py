@@ -72,10 +72,11 @@ class MaxPool(LayerModule):
         """(N, C, H, W) to (N, C, H', W')."""
         how = self.windows
         padded = F.pad(x, how.explicit, value=-torch.inf) if how.explicit else x
-        largest = F.max_pool2d(padded, how.size, how.stride, how.padding, ceil_mode=how.ceil_mode)
+        largest: Tensor = F.max_pool2d(padded, how.size, how.stride, how.padding, ceil_mode=how.ceil_mode)
         if self.zeroes_others:
             largest = torch.where(x == largest, x, 0)
-        return self.blur(largest) if self.blur else largest
+        output: Tensor = self.blur(largest) if self.blur else largest
+        return output
 
     def extra_repr(self) -> str:
         """The window, for printing the module."""

@@ -11,8 +11,21 @@ from darkcfg.language.errors import NotBuiltError
 from darkcfg.language.plan import Layer
 from darkcfg.language.schema import unbuilt
 from darkcfg.language.sections import (
-    LayerSpec, connected, convolutional, cost, crop, deconvolutional, implicit, local, normalise, pointwise, pooling,
-    product, resample, route, shortcut,
+    LayerSpec,
+    connected,
+    convolutional,
+    cost,
+    crop,
+    deconvolutional,
+    implicit,
+    local,
+    normalise,
+    pointwise,
+    pooling,
+    product,
+    resample,
+    route,
+    shortcut,
 )  # fmt: skip
 from darkcfg.network.base import LayerModule, place
 from darkcfg.network.connected import Connected

@@ -25,6 +25,6 @@ class Implicit(LayerSpec):
     data_type: int = key(0, "internal to C", effect=False)
 
     def geometry(self, sources: Sequence[Shape]) -> Geometry:  # noqa: ARG002 - it reads none of them
-        """filters x atoms x 1."""
+        """Filters x atoms x 1."""
         count = self.filters * self.atoms
         return Geometry(Shape(self.filters, self.atoms, 1), count, count)

@@ -92,7 +92,10 @@ class MaxPool(_Window):
     )
     maxpool_depth: bool = key(False, "pool over channels: the map keeps its size", fork="alexeyab")
     out_channels: int = key(
-        1, "channels that maxpool_depth leaves: channel k is the largest of k, k + n, ...", minimum=1, fork="alexeyab"
+        1,
+        "channels that maxpool_depth leaves: channel k is the largest of k, k + n, k + 2n and so on",
+        minimum=1,
+        fork="alexeyab",
     )
     maxpool_zero_nonmax: bool = key(
         False, "a value that is not the largest of its window becomes 0; the map keeps its size", fork="alexeyab"
