@@ -75,8 +75,7 @@ class MaxPool(LayerModule):
         largest: Tensor = F.max_pool2d(padded, how.size, how.stride, how.padding, ceil_mode=how.ceil_mode)
         if self.zeroes_others:
             largest = torch.where(x == largest, x, 0)
-        output: Tensor = self.blur(largest) if self.blur else largest
-        return output
+        return self.blur(largest) if self.blur else largest
 
     def extra_repr(self) -> str:
         """The window, for printing the module."""
@@ -94,7 +93,8 @@ class DepthPool(LayerModule):
         """(N, C, H, W) to (N, channels, H, W)."""
         missing = -x.shape[1] % self.channels
         padded = F.pad(x, (0, 0, 0, 0, 0, missing), value=-torch.inf) if missing else x
-        return padded.unflatten(1, (-1, self.channels)).max(1).values
+        largest: Tensor = padded.unflatten(1, (-1, self.channels)).max(1).values
+        return largest
 
     def extra_repr(self) -> str:
         """The channels, for printing the module."""

@@ -32,7 +32,7 @@ class _Product(LayerSpec):
         previous, target = sources
         if previous != (wanted := self.factors(target)):
             raise GeometryError(
-                f"{previous} factors do not fit the map of {target}",
+                f"factors of {previous} do not fit a map of {target}",
                 key="from",
                 expected=f"a previous layer of {wanted}",
                 received=str(previous),

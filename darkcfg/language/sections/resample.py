@@ -84,9 +84,10 @@ class Reorg(_Squares):
             raise GeometryError("flatten=1 beside extra", key="extra", expected="one of the two", received="both")
         if self.extra:
             return Geometry(Shape(source.size + self.extra, 1, 1), note=f"{self.extra} zeros appended")
+        output = self.reordered(source)
         if not self.flatten:
             self.check_channels(source.c, "input channels")
-        return Geometry(self.reordered(source))
+        return Geometry(output)
 
 
 @dataclass(frozen=True, kw_only=True)
