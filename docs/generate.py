@@ -111,7 +111,8 @@ def values(name: str, words: str, key: Key) -> str:
 def marks(name: str, key: Key) -> str:
     """Whose the key is, and whether it does anything here."""
     owner = "darkcfg" if key.extension else FORKS[key.fork] if key.fork else ""
-    return ", ".join(filter(None, [owner, ("", "train refuses", "not built", "no effect")[rank(name, key)]]))
+    effect = "shown only" if key.shown else ("", "train refuses", "not built", "no effect")[rank(name, key)]
+    return ", ".join(filter(None, [owner, effect]))
 
 
 def rank(name: str, key: Key) -> int:
