@@ -10,6 +10,7 @@ from darkcfg.language.sections import Net
 from darkcfg.language.sections.base import BatchNormKeys
 from darkcfg.language.sections.convolutional import Convolutional
 from darkcfg.language.sections.cost import Cost, Logistic, Softmax
+from darkcfg.language.sections.deconvolutional import Deconvolutional
 from darkcfg.language.sections.shortcut import Shortcut
 
 
@@ -44,8 +45,14 @@ def _check_batch_norm(net: Net, layers: Sequence[Layer], reader: Reader) -> None
 
 def _check_padding(layer: Layer, reader: Reader) -> None:
     spec = layer.spec
-    if isinstance(spec, Convolutional) and spec.pad and spec.is_set("padding") and spec.padding != spec.pads:
-        message = f"pad=1 overrides padding={spec.padding}: each side is padded by {spec.pads}"
+    if (
+        isinstance(spec, Convolutional | Deconvolutional)
+        and spec.pad
+        and spec.is_set("padding")
+        and spec.padding != spec.pads
+    ):
+        what = "padded" if isinstance(spec, Convolutional) else "cut"
+        message = f"pad=1 overrides padding={spec.padding}: each side is {what} by {spec.pads}"
         reader.report("warning", "no-effect", message, spec.span_of("padding"), hint="delete one of the two")
 
 

@@ -100,6 +100,7 @@ def test_what_does_not_fit_is_one_error_at_the_key(text: str, key: str) -> None:
         ("[logistic]\n[cost]\n", [("two-losses", 12)]),
         (MAP + layer("shortcut", from_=-2, weights_normalization="relu"), [("no-effect", 18)]),
         (layer("shortcut", from_=-1, weights_type="per_layer"), [("adds-itself", 12)]),
+        (layer("deconv", size=3, pad=1, padding=2, activation="relu"), [("no-effect", 14)]),
         (layer("softmax", spatial=1, groups=3), []),
         (layer("crop", crop_height=4, crop_width=4, angle=7) + END, []),
     ],
