@@ -97,6 +97,8 @@ def _notes(prepared: Prepared) -> tuple[str, ...]:
 
 def check_trainable(plan: Plan) -> None:
     """Raise when [net] asks for what this version does not do, or does not say when to stop."""
+    for layer in plan.layers:
+        check_built(layer)
     net = plan.net
     if pending := net.pending_augmentation(net.width):
         raise NotBuiltError(
@@ -104,8 +106,6 @@ def check_trainable(plan: Plan) -> None:
             where=f"{plan.document.file}:{net.span_of(pending[0]).line}",
             help="delete these keys; crop_padding, flip and cutout_size are there",
         )
-    for layer in plan.layers:
-        check_built(layer)
     if not any(layer.geometry.params and layer.spec.train != "none" for layer in plan.layers):
         raise UsageError(
             "the cfg has nothing to train", where=plan.document.file, expected="a layer without train=none"

@@ -21,13 +21,13 @@ def has_output(layers: Sequence[Layer]) -> bool:
 
 def check_layers(net: Net, layers: Sequence[Layer], reader: Reader) -> None:
     """Warn about everything that C takes and a person would regret."""
+    _check_trained(layers, reader)
     _check_batch_norm(net, layers, reader)
     for layer in layers:
         _check_padding(layer, reader)
         _check_shortcut(layer, reader)
-        _check_loss(layer, layers, reader)
         _check_factors(layer, reader)
-    _check_trained(layers, reader)
+        _check_loss(layer, layers, reader)
 
 
 def _check_batch_norm(net: Net, layers: Sequence[Layer], reader: Reader) -> None:
