@@ -108,7 +108,8 @@ def values(name: str, words: str, key: Key) -> str:
 def marks(key: Key) -> str:
     """Whose the key is, and whether it does anything here."""
     owner = "darkcfg" if key.extension else FORKS[key.fork] if key.fork else ""
-    return ", ".join(filter(None, [owner, ("", "not built", "no effect")[rank(key)]]))
+    effect = "shown only" if key.shown else ("", "not built", "no effect")[rank(key)]
+    return ", ".join(filter(None, [owner, effect]))
 
 
 def rank(key: Key) -> int:

@@ -27,6 +27,7 @@ from darkcfg.language.plan import Plan, check_classes
 from darkcfg.language.schedule import run_batches
 from darkcfg.language.warp import Warp, warp_reason
 from darkcfg.network.assembly import Network, build
+from darkcfg.network.registry import check_built
 
 _WHITENING_IMAGES = 5000
 
@@ -118,6 +119,8 @@ def _notes(prepared: Prepared) -> tuple[str, ...]:
 
 def check_trainable(plan: Plan) -> None:
     """Raise when [net] asks for what this version does not do, or does not say when to stop."""
+    for layer in plan.layers:
+        check_built(layer)
     net = plan.net
     if not any(layer.geometry.params and layer.spec.train != "none" for layer in plan.layers):
         raise UsageError(

@@ -7,7 +7,8 @@ PJREDDIE = (
     "tanh", "plse", "leaky", "stair", "hardtan", "lhtan",
 )  # fmt: skip
 ALEXEYAB = ("swish", "mish", "hard_mish", "gelu", "relu6", "revleaky")
-NOT_BUILT = ("normalize_channels", "normalize_channels_softmax", "normalize_channels_softmax_maxval")
+OVER_CHANNELS = ("normalize_channels", "normalize_channels_softmax", "normalize_channels_softmax_maxval")
+"""AlexeyAB's too; each value depends on all channels at its place, where the others work on single values."""
 
-BUILT = PJREDDIE + ALEXEYAB
-KNOWN = BUILT + NOT_BUILT
+SINGLE = PJREDDIE + ALEXEYAB
+KNOWN = SINGLE + OVER_CHANNELS

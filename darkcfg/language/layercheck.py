@@ -9,7 +9,8 @@ from darkcfg.language.schema import Reader
 from darkcfg.language.sections import Net
 from darkcfg.language.sections.base import BatchNormKeys
 from darkcfg.language.sections.convolutional import Convolutional
-from darkcfg.language.sections.cost import Cost, Softmax
+from darkcfg.language.sections.cost import Cost, Logistic, Softmax
+from darkcfg.language.sections.deconvolutional import Deconvolutional
 from darkcfg.language.sections.shortcut import Shortcut
 
 
@@ -20,10 +21,12 @@ def has_output(layers: Sequence[Layer]) -> bool:
 
 def check_layers(net: Net, layers: Sequence[Layer], reader: Reader) -> None:
     """Warn about everything that C takes and a person would regret."""
+    _check_trained(layers, reader)
     _check_batch_norm(net, layers, reader)
     for layer in layers:
         _check_padding(layer, reader)
         _check_shortcut(layer, reader)
+        _check_factors(layer, reader)
         _check_loss(layer, layers, reader)
 
 
@@ -42,8 +45,14 @@ def _check_batch_norm(net: Net, layers: Sequence[Layer], reader: Reader) -> None
 
 def _check_padding(layer: Layer, reader: Reader) -> None:
     spec = layer.spec
-    if isinstance(spec, Convolutional) and spec.pad and spec.is_set("padding") and spec.padding != spec.pads:
-        message = f"pad=1 overrides padding={spec.padding}: each side is padded by {spec.pads}"
+    if (
+        isinstance(spec, Convolutional | Deconvolutional)
+        and spec.pad
+        and spec.is_set("padding")
+        and spec.padding != spec.pads
+    ):
+        what = "padded" if isinstance(spec, Convolutional) else "cut"
+        message = f"pad=1 overrides padding={spec.padding}: each side is {what} by {spec.pads}"
         reader.report("warning", "no-effect", message, spec.span_of("padding"), hint="delete one of the two")
 
 
@@ -55,11 +64,31 @@ def _check_shortcut(layer: Layer, reader: Reader) -> None:
 
 
 def _check_loss(layer: Layer, layers: Sequence[Layer], reader: Reader) -> None:
-    after_softmax = any(source != IMAGE and isinstance(layers[source].spec, Softmax) for source in layer.sources)
-    if after_softmax and isinstance(layer.spec, Cost):
-        message = "[cost] after [softmax]: both losses are trained and their mean is printed, as in C"
-        hint = "delete [cost]; [softmax] has its own cross entropy"
+    before = [layers[source].spec for source in layer.sources if source != IMAGE]
+    after_softmax = any(isinstance(spec, Softmax) for spec in before)
+    owner = next((spec for spec in before if isinstance(spec, Softmax | Logistic)), None)
+    if owner and isinstance(layer.spec, Cost):
+        message = f"[cost] after [{owner.type}]: both losses are trained and their mean is printed, as in C"
+        hint = f"delete [cost]; [{owner.type}] has its own cross entropy"
         reader.report("warning", "two-losses", message, layer.spec.section.span, hint=hint)
     if after_softmax and isinstance(layer.spec, Softmax):
         message = "[softmax] of a [softmax]: the loss cannot become small"
         reader.report("warning", "softmax-twice", message, layer.spec.section.span, hint="delete one of the two")
+
+
+def _check_factors(layer: Layer, reader: Reader) -> None:
+    spec = layer.spec
+    if isinstance(spec, Shortcut) and spec.weights_type == "none" and spec.weights_normalization != "none":
+        message = f"weights_normalization={spec.weights_normalization} without weights_type= has no effect"
+        hint = "add weights_type=per_feature or per_channel"
+        reader.report("warning", "no-effect", message, spec.span_of("weights_normalization"), hint=hint)
+
+
+def _check_trained(layers: Sequence[Layer], reader: Reader) -> None:
+    """Networks that own losses, none of which has a gradient."""
+    owners = [layer.spec for layer in layers if isinstance(layer.spec, Softmax | Logistic | Cost)]
+    silent = [spec for spec in owners if isinstance(spec, Softmax) and spec.noloss]
+    if owners and len(silent) == len(owners):
+        message = "noloss=1, and no other layer has a loss: nothing is trained"
+        hint = "delete the line, or add [cost]"
+        reader.report("warning", "no-loss", message, silent[0].span_of("noloss"), hint=hint)

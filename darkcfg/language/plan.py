@@ -21,6 +21,8 @@ from darkcfg.language.sections import LAYERS, LayerSpec, Net
 from darkcfg.language.sections.connected import Connected
 from darkcfg.language.sections.convolutional import Convolutional
 from darkcfg.language.sections.cost import Cost, Softmax
+from darkcfg.language.sections.deconvolutional import Deconvolutional
+from darkcfg.language.sections.local import Local
 
 __all__ = ["HEADER_BYTES", "IMAGE", "Layer", "Plan", "check_classes", "examine", "read", "read_file", "read_text"]
 
@@ -196,7 +198,12 @@ def check_classes(plan: Plan, classes: int, data: str) -> None:
 
 def _how_to_get(plan: Plan, outputs: int) -> tuple[Span, str | None]:
     """Where the number of outputs is decided, and the change that makes it `outputs`."""
-    sizes: dict[type[LayerSpec], str] = {Convolutional: "filters", Connected: "output"}
+    sizes: dict[type[LayerSpec], str] = {
+        Convolutional: "filters",
+        Deconvolutional: "filters",
+        Local: "filters",
+        Connected: "output",
+    }
     maker = next((layer for layer in reversed(plan.layers) if type(layer.spec) in sizes), None)
     if maker is None:
         return plan.output_layer.spec.section.span, f"add a [connected] layer with output={outputs}"

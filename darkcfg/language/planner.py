@@ -14,15 +14,16 @@ from darkcfg.language.grammar import Section
 from darkcfg.language.layer import IMAGE, Layer
 from darkcfg.language.schema import Reader
 from darkcfg.language.sections import LAYERS, NOT_A_CLASSIFIER, NOT_BUILT, LayerSpec, Net
-from darkcfg.language.sections.cost import Cost, Softmax
-from darkcfg.language.sections.pointwise import Dropout
+from darkcfg.language.sections.cost import Cost, Logistic, Softmax
+from darkcfg.language.sections.pointwise import Dropout, Empty
+from darkcfg.language.sections.resample import Reorg
 from darkcfg.language.sections.route import Route
 from darkcfg.language.shape import GeometryError, Shape
 
 _FLAT = (Softmax, Cost)
 """Sections whose output has no height and width in C."""
 
-_PASS_ON = (Dropout, Route, Cost)
+_PASS_ON = (Dropout, Route, Cost, Empty, Logistic)
 """Sections that read a flat vector and whose readers get one."""
 
 _FARTHEST = 64
@@ -94,7 +95,7 @@ class Planner:
             else:
                 self._report_geometry(index, draft.spec, error, error.hint)
             return None
-        if geometry.ragged or isinstance(draft.spec, _FLAT):
+        if geometry.ragged or _loses_the_map(draft.spec):
             self._flat.setdefault(index, index)
         return Layer(index, draft.spec, draft.sources, inputs, geometry)
 
@@ -196,6 +197,11 @@ class Planner:
         message = f"layer {index} [{spec.type}]: {error.message}"
         span = spec.span_of(error.key)
         self.reader.report("error", "shape", message, span, expected=error.expected, received=error.received, hint=hint)
+
+
+def _loses_the_map(spec: LayerSpec) -> bool:
+    """Whether the output has no height and width in C, whatever the input."""
+    return isinstance(spec, _FLAT) or (isinstance(spec, Reorg) and spec.extra > 0)
 
 
 def _unequal_route(route: Layer, reader: int, spec: LayerSpec) -> GeometryError:

@@ -38,8 +38,8 @@ class Key:
     """The only C program that knows the key; None when both do, or when it is an extension."""
     pending: bool = False
     """Known to darknet, not built here yet: any value but the default is an error."""
-    pending_choices: tuple[str, ...] = ()
-    """The choices that are known to darknet and not built here yet."""
+    shown: bool = False
+    """Of a pending key: only a warning, for the layers can be planned and shown; `unbuilt` finds it for the builder."""
     effect: bool = True
     """False for a key that C needs and darkcfg does not (memory limits, streams): read and ignored."""
     absent: str = ""
@@ -50,8 +50,7 @@ class Key:
     def problem(self, value: object) -> str | None:
         """What would have been right, or None when the value is."""
         if isinstance(value, str):
-            built = ", ".join(choice for choice in self.choices if choice not in self.pending_choices)
-            return f"one of {built}" if self.choices and value not in self.choices else None
+            return f"one of {', '.join(self.choices)}" if self.choices and value not in self.choices else None
         if isinstance(value, bool) or not isinstance(value, int | float):
             return None
         fits = (
@@ -83,7 +82,7 @@ def key(  # noqa: PLR0913 - one argument for each fact about a key
     extension: bool = False,
     fork: Fork | None = None,
     pending: bool = False,
-    pending_choices: Sequence[str] = (),
+    shown: bool = False,
     effect: bool = True,
     absent: str = "",
     doubt: tuple[float, str] | None = None,
@@ -100,7 +99,7 @@ def key(  # noqa: PLR0913 - one argument for each fact about a key
         extension=extension,
         fork=fork,
         pending=pending,
-        pending_choices=tuple(pending_choices),
+        shown=shown,
         effect=effect,
         absent=absent,
         doubt=doubt,
@@ -196,13 +195,15 @@ class Reader:
         return not known.required
 
     def _report_pending(self, item: Item, known: Key, value: object, default: object) -> bool:
-        """Whether the value asks for something that is not built."""
-        if not (known.pending and value != default) and value not in known.pending_choices:
+        """Whether the value asks for something that is not built and leaves no plan."""
+        if not known.pending or value == default:
             return False
         message = f"darkcfg does not build {quoted(f'{item.key}={item.value}')} yet"
         instead = f", or write {item.key}={written(default)}" if written(default) else ""
-        self.report("error", "not-built", message, item.key_span, hint=f"delete the line{instead}")
-        return True
+        severity: Severity = "warning" if known.shown else "error"
+        message += ": the layers can be shown and not run" if known.shown else ""
+        self.report(severity, "not-built", message, item.key_span, hint=f"delete the line{instead}")
+        return not known.shown
 
     def _value(self, item: Item, known: Key, annotation: object) -> object | None:
         """The value, or None when it was reported as unusable."""
@@ -252,6 +253,13 @@ def keys_of(kind: type[SectionSpec]) -> dict[str, tuple[dataclasses.Field[Any], 
 
 
 _KEYS: dict[type[SectionSpec], dict[str, tuple[dataclasses.Field[Any], object]]] = {}
+
+
+def unbuilt(spec: SectionSpec) -> Iterator[str]:
+    """The keys of a section that let it be planned and shown, but not built."""
+    for name, (field, _) in keys_of(type(spec)).items():
+        if field.metadata["key"].shown and getattr(spec, field.name) != field.default:
+            yield name
 
 
 def written_name(field: dataclasses.Field[Any]) -> str:

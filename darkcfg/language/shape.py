@@ -50,3 +50,38 @@ class GeometryError(Exception):
 def window_output(size: int, window: int, stride: int, padding: int) -> int:
     """(size + padding - window) / stride + 1 with the padding of both sides together; 0 where no window fits."""
     return max(0, (size + padding - window) // stride + 1)
+
+
+class Blur(NamedTuple):
+    """The fixed filter behind a layer with `antialiasing`: it, and not the layer, takes the step."""
+
+    size: int
+    """3 is the binomial filter 1 2 1, 2 the mean of 2x2."""
+    padding: int
+    strides: tuple[int, int]
+
+    def output(self, source: Shape) -> Shape:
+        """The blurred map; raises GeometryError where the filter does not fit."""
+        sides = zip((source.h, source.w), self.strides, strict=True)
+        height, width = (window_output(length, self.size, stride, 2 * self.padding) for length, stride in sides)
+        if min(height, width) < 1:
+            raise GeometryError(
+                f"the {self.size}x{self.size} blur does not fit on a map of {source.h}x{source.w}",
+                key="antialiasing",
+                expected="a larger map, or antialiasing=1, which pads",
+                received="antialiasing=2",
+            )
+        return Shape(source.c, height, width)
+
+
+def blur_of(antialiasing: int, strides: tuple[int, int]) -> Blur | None:
+    """What the key `antialiasing` asks for: 1 is 3x3 with padding, 2 is 2x2 without."""
+    return Blur(2, 0, strides) if antialiasing == 2 else Blur(3, 1, strides) if antialiasing else None
+
+
+def window_words(size: int, strides: tuple[int, int]) -> str:
+    """`3x3`, `3x3/2`, or `3x3/2x1`, vertical first."""
+    vertical, horizontal = strides
+    if vertical != horizontal:
+        return f"{size}x{size}/{vertical}x{horizontal}"
+    return f"{size}x{size}" + (f"/{vertical}" if vertical > 1 else "")

@@ -62,6 +62,27 @@ def hard_mish(x: Tensor) -> Tensor:
     return torch.where(x > 0, x, torch.where(x > -2, 0.5 * x * x + x, 0))
 
 
+C_EPS = 1e-4
+"""What C adds to a sum over channels before it divides by it."""
+
+
+def normalize_channels(x: Tensor) -> Tensor:
+    """relu(x) over its sum over the channels."""
+    positive = F.relu(x)
+    return positive / (positive.sum(1, keepdim=True) + C_EPS)
+
+
+def normalize_channels_softmax(x: Tensor) -> Tensor:
+    """exp(x) over its sum over the channels; it overflows for large x, as in C."""
+    powers = torch.exp(x)
+    return powers / (powers.sum(1, keepdim=True) + C_EPS)
+
+
+def normalize_channels_softmax_maxval(x: Tensor) -> Tensor:
+    """The same with the largest channel taken away first."""
+    return normalize_channels_softmax(x - x.amax(1, keepdim=True))
+
+
 _leaky = partial(F.leaky_relu, negative_slope=0.1)
 _relie = partial(F.leaky_relu, negative_slope=0.01)
 
@@ -86,8 +107,11 @@ FUNCTIONS: Mapping[str, Function] = {
     "gelu": partial(F.gelu, approximate="tanh"),
     "relu6": F.relu6,
     "revleaky": _leaky,
+    "normalize_channels": normalize_channels,
+    "normalize_channels_softmax": normalize_channels_softmax,
+    "normalize_channels_softmax_maxval": normalize_channels_softmax_maxval,
 }
-"""Every activation that darkcfg builds, by name; each takes and gives a tensor of any shape."""
+"""Every activation, by name; each keeps the shape, which is any but for those over channels: (N, C, ...)."""
 
 _OVERWRITING: Mapping[str, Function] = {
     "relu": partial(F.relu, inplace=True),

@@ -12,7 +12,7 @@ from torch import Generator, Tensor
 from darkcfg.language.errors import UsageError
 from darkcfg.language.plan import Plan
 from darkcfg.network.convolutional import Convolutional
-from darkcfg.network.cost import CostModule, Softmax, at_least_float32, cross_entropy, log_softmax
+from darkcfg.network.cost import Classifier, Cost, CostModule, Softmax, at_least_float32, cross_entropy, log_softmax
 from darkcfg.network.graph import Graph
 from darkcfg.network.weights import load_weights, save_weights
 
@@ -25,7 +25,7 @@ class Costs(NamedTuple):
     loss: Tensor
     """Scalar to report, without gradient: the sum over images, averaged over the layers that own a cost, as in C."""
     scores: Tensor
-    """(N, K) float32 without gradient, whose largest value is the answer: before softmax where there is one."""
+    """(N, K) float32 without gradient, whose largest value is the answer: before [softmax] or [logistic]."""
 
 
 def build(plan: Plan, weights: str | Path | None = None, *, seed: int | None = None) -> Network:
@@ -59,8 +59,8 @@ class Network(Graph):
         super().__init__(plan, generator)
         self._output = self.output_of(plan.output_layer.index)
         last = self.layers[plan.output_layer.index]
-        self._softmax = last if isinstance(last, Softmax) else None
-        self._scores = self.source_of(plan.output_layer.index) if self._softmax else self._output
+        self._classifier = last if isinstance(last, Classifier) else None
+        self._scores = self.source_of(plan.output_layer.index) if self._classifier else self._output
         self._owners = [(m, self.source_of(i)) for i, m in enumerate(self.layers) if isinstance(m, CostModule)]
 
     def forward(self, x: Tensor) -> Tensor:
@@ -75,7 +75,7 @@ class Network(Graph):
         """
         outputs = self.walk(x, range(len(self.layers)))
         shown = [outputs[self.output_of(index)] for index in range(len(self.layers))]
-        return [x.flatten(1) if isinstance(m, CostModule) else x for x, m in zip(shown, self.layers, strict=True)]
+        return [x.flatten(1) if isinstance(m, Softmax | Cost) else x for x, m in zip(shown, self.layers, strict=True)]
 
     def costs(self, x: Tensor, truth: Tensor) -> Costs:
         """Objective, loss and scores of a mini-batch; without [softmax] and [cost], cross entropy on the output.
@@ -94,10 +94,10 @@ class Network(Graph):
     def log_probabilities(self, x: Tensor) -> Tensor:
         """Images to logarithms of probabilities (N, outputs), in at least float32."""
         scores = self.walk(x, {self._scores})[self._scores]
-        return self._softmax.log_probabilities(scores) if self._softmax else log_softmax(scores.flatten(1))
+        return self._classifier.log_probabilities(scores) if self._classifier else log_softmax(scores.flatten(1))
 
     def probabilities(self, x: Tensor) -> Tensor:
-        """Images to probabilities (N, outputs): the output, with softmax where the cfg does not end in one."""
+        """Images to probabilities (N, outputs): the output, with softmax where the cfg ends in neither it nor [logistic]."""
         return self.log_probabilities(x).exp()
 
     def whiten(self, images: Tensor) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own convention
@@ -14,6 +15,7 @@ from darkcfg.language.sections.convolutional import Convolutional as Spec
 from darkcfg.network.activations import overwriting
 from darkcfg.network.base import LayerModule, nothing, place
 from darkcfg.network.batchnorm import BatchNorm
+from darkcfg.network.blur import blur_module
 from darkcfg.network.initialise import FILTERS, initialise
 
 C_EPS = 1e-5
@@ -32,6 +34,8 @@ class Convolutional(LayerModule):
         self.stride, self.padding = spec.strides, spec.pads * spec.used_dilation
         self.dilation, self.groups = spec.used_dilation, spec.groups
         self.activation = overwriting(spec.activation)
+        self.blur = blur_module(spec.blur)
+        self.centres_gradient = spec.grad_centr
         self.whitening = spec.whitening
         if spec.whitening:
             _check_whitening(spec, layer)
@@ -39,8 +43,10 @@ class Convolutional(LayerModule):
 
     def forward(self, x: Tensor) -> Tensor:
         """(N, channels, H, W) to (N, filters, H', W')."""
-        x = F.conv2d(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
-        return self.activation(self.bn(x) if self.bn else x)
+        weight = _Centred.apply(self.weight) if self.centres_gradient else self.weight
+        x = F.conv2d(x, weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+        x = self.activation(self.bn(x) if self.bn else x)
+        return self.blur(x) if self.blur else x
 
     @torch.no_grad()
     def whiten(self, images: Tensor, eps: float = 5e-4) -> None:
@@ -74,6 +80,18 @@ class Convolutional(LayerModule):
     def extra_repr(self) -> str:
         """The constants of the convolution, for printing the module."""
         return f"{tuple(self.weight.shape)}, stride={self.stride}, padding={self.padding}, groups={self.groups}"
+
+
+class _Centred(torch.autograd.Function):
+    """Identity of filters (filters, ...); the mean of each filter's gradient is taken away."""
+
+    @staticmethod
+    def forward(_: Any, weight: Tensor) -> Tensor:  # noqa: ANN401
+        return weight.view_as(weight)
+
+    @staticmethod
+    def backward(_: Any, gradient: Tensor) -> Tensor:  # noqa: ANN401
+        return gradient - gradient.mean((1, 2, 3), keepdim=True)
 
 
 def unsaid_eps(bn: BatchNorm | None) -> Iterator[str]:

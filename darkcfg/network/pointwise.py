@@ -1,9 +1,10 @@
-"""[batchnorm], [activation] and [dropout]: layers that keep the shape."""
+"""[batchnorm], [activation], [dropout] and [empty]: layers that keep the shape."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own convention
 from torch import Generator, Tensor
 
@@ -48,16 +49,42 @@ class Activation(LayerModule):
 
 
 class Dropout(LayerModule):
-    """In training a value becomes 0 with `probability`, else it is divided by 1 - probability."""
+    """In training a value becomes 0 with `probability`, else it is divided by 1 - probability.
 
-    def __init__(self, spec: sections.Dropout, _: Layer, __: Generator) -> None:
+    With `block` above 1 squares of that side are dropped in each channel, about as many values; the values of an image
+    that are left grow by their share. C lets squares and probability grow over the run; here they have their full
+    size from the start.
+    """
+
+    def __init__(self, spec: sections.Dropout, layer: Layer, _: Generator) -> None:
         super().__init__()
-        self.probability = spec.probability
+        self.probability, self.block = spec.probability, spec.block(layer.output)
 
     def forward(self, x: Tensor) -> Tensor:
         """The same shape; in evaluation the input itself."""
-        return F.dropout(x, self.probability, self.training) if self.training else x
+        if not self.training:
+            return x
+        return self._squares(x) if self.block > 1 else F.dropout(x, self.probability, training=True)
+
+    def _squares(self, x: Tensor) -> Tensor:
+        height, width = x.shape[2:]
+        centres = torch.rand_like(x, dtype=torch.float32) < self.probability / self.block**2
+        dropped = F.max_pool2d(centres.float(), self.block, 1, self.block // 2)[:, :, :height, :width]
+        kept = 1 - dropped
+        share = kept.mean((1, 2, 3), keepdim=True).clamp(min=1 / kept[0].numel())
+        return x * (kept / share).to(x.dtype)
 
     def extra_repr(self) -> str:
         """The probability, for printing the module."""
-        return f"{self.probability:g}"
+        return f"{self.probability:g}" + (f", blocks of {self.block}" if self.block > 1 else "")
+
+
+class Empty(LayerModule):
+    """The input itself."""
+
+    def __init__(self, _: sections.Empty, __: Layer, ___: Generator) -> None:
+        super().__init__()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The same tensor."""
+        return x

@@ -16,6 +16,7 @@ from torch import Generator, Tensor
 from darkcfg.language.plan import Layer
 from darkcfg.language.sections import pooling as sections
 from darkcfg.network.base import LayerModule, buffer_of
+from darkcfg.network.blur import blur_module
 
 
 class Windows(NamedTuple):
@@ -33,7 +34,8 @@ class Windows(NamedTuple):
 def windows(spec: sections.MaxPool | sections.LocalAveragePool, layer: Layer) -> Windows:
     """The cheapest equal call for a layer's geometry."""
     (source,) = layer.inputs
-    lengths, outputs = (source.h, source.w), (layer.output.h, layer.output.w)
+    _, *outputs = spec.pooled(source)
+    lengths = source.h, source.w
     first = spec.total_padding // 2
     if 2 * first <= spec.window:  # torch's own limit
         for ceil_mode in (False, True):
@@ -41,7 +43,7 @@ def windows(spec: sections.MaxPool | sections.LocalAveragePool, layer: Layer) ->
                 _torch_output(length, spec.window, stride, first, ceil_mode)
                 for length, stride in zip(lengths, spec.strides, strict=True)
             ]
-            if torchs == list(outputs):
+            if torchs == outputs:
                 return Windows(spec.window, spec.strides, first, ceil_mode, None)
     below, right = (
         max((output - 1) * stride + spec.window - first - length, 0)
@@ -63,17 +65,45 @@ class MaxPool(LayerModule):
     def __init__(self, spec: sections.MaxPool, layer: Layer, _: Generator) -> None:
         super().__init__()
         self.windows = windows(spec, layer)
+        self.zeroes_others = spec.maxpool_zero_nonmax
+        self.blur = blur_module(spec.blur)
 
     def forward(self, x: Tensor) -> Tensor:
         """(N, C, H, W) to (N, C, H', W')."""
         how = self.windows
-        if how.explicit:
-            x = F.pad(x, how.explicit, value=-torch.inf)
-        return F.max_pool2d(x, how.size, how.stride, how.padding, ceil_mode=how.ceil_mode)
+        padded = F.pad(x, how.explicit, value=-torch.inf) if how.explicit else x
+        largest: Tensor = F.max_pool2d(padded, how.size, how.stride, how.padding, ceil_mode=how.ceil_mode)
+        if self.zeroes_others:
+            largest = torch.where(x == largest, x, 0)
+        return self.blur(largest) if self.blur else largest
 
     def extra_repr(self) -> str:
         """The window, for printing the module."""
         return str(self.windows)
+
+
+class DepthPool(LayerModule):
+    """Channel k of `channels` is the largest of the input's channels k, k + channels, and so on."""
+
+    def __init__(self, spec: sections.MaxPool, _: Layer, __: Generator) -> None:
+        super().__init__()
+        self.channels = spec.out_channels
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(N, C, H, W) to (N, channels, H, W)."""
+        missing = -x.shape[1] % self.channels
+        padded = F.pad(x, (0, 0, 0, 0, 0, missing), value=-torch.inf) if missing else x
+        largest: Tensor = padded.unflatten(1, (-1, self.channels)).max(1).values
+        return largest
+
+    def extra_repr(self) -> str:
+        """The channels, for printing the module."""
+        return str(self.channels)
+
+
+def max_pool(spec: sections.MaxPool, layer: Layer, generator: Generator) -> LayerModule:
+    """The module of a [maxpool]: over windows, or with `maxpool_depth` over channels."""
+    return (DepthPool if spec.maxpool_depth else MaxPool)(spec, layer, generator)
 
 
 class LocalAveragePool(LayerModule):

@@ -1,16 +1,16 @@
-"""[shortcut]: the residual addition, and two wrong gradients of it that people have trained with."""
+"""[shortcut]: the residual addition, with learnt factors if asked for, and two wrong gradients of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
-from torch import Generator, Tensor
+from torch import Generator, Tensor, nn
 
 from darkcfg.language.plan import Layer
 from darkcfg.language.sections.shortcut import Shortcut as Spec
-from darkcfg.network.activations import overwriting
+from darkcfg.network.activations import C_EPS, overwriting
 from darkcfg.network.base import LayerModule
 
 
@@ -45,22 +45,55 @@ class _Product(torch.autograd.Function):
 _WRONG: Mapping[str, Callable[[Tensor], Tensor]] = {"gate": _Gate.apply, "product": _Product.apply}
 
 
-class Shortcut(LayerModule):
-    """previous + from, then the activation; `alpha` and `beta` are factors on the two where they overlap."""
+def _by_sum(weight: Tensor) -> Tensor:
+    """C's `relu`: nothing below 0, divided by the sum over the sources."""
+    positive = torch.relu(weight)
+    return positive / (positive.sum(0) + C_EPS)
 
-    def __init__(self, spec: Spec, _: Layer, __: Generator) -> None:
+
+def _softmax(weight: Tensor) -> Tensor:
+    """C's `softmax` over the sources, which adds a little to the sum."""
+    powers = torch.exp(weight - weight.amax(0))
+    return powers / (powers.sum(0) + C_EPS)
+
+
+_NORMALISATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
+    "none": lambda weight: weight,
+    "relu": _by_sum,
+    "avg_relu": _by_sum,
+    "softmax": _softmax,
+}
+
+
+class Shortcut(LayerModule):
+    """previous + from, then the activation; `alpha` and `beta` are factors on the two where they overlap.
+
+    With `weights_type` parameter `weight` (sources, 1 or channels) holds a factor for each, the previous layer first.
+    """
+
+    def __init__(self, spec: Spec, layer: Layer, _: Generator) -> None:
         super().__init__()
         self.alpha, self.beta = spec.alpha, spec.beta
         self.identity = _WRONG.get(spec.backward)
         self.activation = overwriting(spec.activation)
+        each = spec.factors_each(layer.output)
+        self.weight = nn.Parameter(torch.ones(len(layer.sources), each)) if each else None
+        self.normalise = _NORMALISATIONS[spec.weights_normalization]
 
     def forward(self, previous: Tensor, *added: Tensor) -> Tensor:
         """(N, C, H, W) and others of any channels, and sizes that are multiples or parts; gives (N, C, H, W)."""
-        x, alpha = previous, self.alpha
-        for source in added:
-            x = self._add(x, self.identity(source) if self.identity else source, alpha)
+        factors = None if self.weight is None else self.normalise(self.weight)
+        x, alpha = previous if factors is None else _times(previous, factors[0]), self.alpha
+        for number, source in enumerate(added, 1):
+            part = self.identity(source) if self.identity else source
+            x = self._add(x, part if factors is None else _times(part, factors[number]), alpha)
             alpha = 1.0  # the previous layer is scaled once, however many are added to it
         return self.activation(x)
+
+    def stored(self) -> Iterator[Tensor]:
+        """The learnt factors, as AlexeyAB stores them."""
+        if self.weight is not None:
+            yield self.weight
 
     def _add(self, x: Tensor, source: Tensor, alpha: float) -> Tensor:
         if x.shape != source.shape:
@@ -78,3 +111,11 @@ def _add_overlap(x: Tensor, source: Tensor, alpha: float, beta: float) -> Tensor
     overlap = output[:, :channels, ::spread, ::spread]
     overlap.mul_(alpha).add_(source[:, :channels, ::skip, ::skip], alpha=beta)
     return output
+
+
+def _times(x: Tensor, factors: Tensor) -> Tensor:
+    """(N, C, H, W) times one factor or one a channel; of an added layer with more channels only the first matter."""
+    if len(factors) == 1:
+        return x * factors
+    channels = min(x.shape[1], len(factors))
+    return x[:, :channels] * factors[:channels, None, None]

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import torch
 
-from darkcfg.language.activations import BUILT
+from darkcfg.language.activations import SINGLE
 from darkcfg.language.plan import read_text
 from darkcfg.language.schedule import learning_rate
 from darkcfg.language.sections import Net
@@ -52,10 +52,10 @@ def test_picture_of_a_training_shows_its_end_and_the_test() -> None:
 
 
 def test_every_activation_has_a_row() -> None:
-    assert set(BUILT) == {name for name, _ in formulas("Activations")}
+    assert set(SINGLE) == {name for name, _ in formulas("Activations")}
 
 
-@pytest.mark.parametrize("name", BUILT)
+@pytest.mark.parametrize("name", SINGLE)
 def test_formula_of_an_activation_is_what_is_computed(name: str) -> None:
     x = torch.linspace(-9.9, 9.9, 199, dtype=torch.float64)
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 import torch
 from engine.samples import (
+    SIZE,
     StopAfter,
     assert_same_state,
     cfg_of,
@@ -160,8 +161,15 @@ def test_draws_of_every_chunk_arrive(graph: Runtime) -> None:
             assert (sent == step.stream.rows(number * step.batch, step.batch)).all()
 
 
-def test_dropout_draws_anew_in_each_replay_and_repeats_with_the_seed(graph: Runtime) -> None:
-    layers = conv(8) + section("dropout", probability=0.5) + head(3)
+@pytest.mark.parametrize(
+    "layers",
+    [
+        conv(8) + section("dropout", probability=0.5) + head(3),
+        conv(8) + section("dropout", probability=0.5, dropblock=1, dropblock_size_abs=3) + head(3),
+        section("crop", crop_height=SIZE - 3, crop_width=SIZE - 3, flip=1) + conv(8) + head(3),
+    ],
+)
+def test_layers_draw_anew_in_each_replay_and_repeat_with_the_seed(layers: str, graph: Runtime) -> None:
     plan, split = plan_of(layers, learning_rate=0, flip=0, batch=48), split_of(48)
 
     def losses() -> list[float]:

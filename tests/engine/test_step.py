@@ -283,10 +283,8 @@ def test_one_class_with_smoothing_is_no_division_by_zero() -> None:
     assert torch.isfinite(truths).all()
 
 
-def test_whitening_takes_the_first_images() -> None:
-    images = whitening_images(SPLIT)
-    assert images.shape == (10, 3, 8, 8)
-    torch.testing.assert_close(images, torch.from_numpy(SPLIT.images[:10]).float() / 255)
+def test_whitening_takes_pixels_between_0_and_1() -> None:
+    torch.testing.assert_close(whitening_images(SPLIT), torch.from_numpy(SPLIT.images).float() / 255)
 
 
 # Muon

@@ -34,6 +34,12 @@ networks = st.lists(
         [conv(4), conv(3, stride=2), conv(4, size=1), conv(2, batch_normalize=1), layer("maxpool", size=2, stride=2),
          layer("shortcut", from_=-2), layer("shortcut", from_="-2,0"), layer("route", layers="-1,-2"),
          layer("route", layers=0), layer("connected", output=3, activation="linear"), layer("dropout", probability=0.3),
+         conv(4, antialiasing=2), layer("deconv", filters=4, size=2, stride=2, activation="relu"),
+         layer("local", filters=2, size=3, pad=1, activation="relu"), layer("upsample"), layer("upsample", stride=-2),
+         layer("reorg", stride=2), layer("reorg", stride=2, reverse=1), layer("reorg3d", stride=2), layer("reorg", extra=3),
+         layer("crop", crop_height=5, crop_width=5), layer("scale_channels", from_=-2), layer("sam", from_=-2),
+         layer("shortcut", from_=-2, weights_type="per_channel"), layer("maxpool", maxpool_depth=1, out_channels=3),
+         "[lrn]\n", "[l2norm]\n", "[logistic]\n", "[empty]\n", "[implicit]\n",
          "[avgpool]\n", "[softmax]\n", "[cost]\n", "[batchnorm]\n", layer("activation", activation="relu")]
     ),
     max_size=12,

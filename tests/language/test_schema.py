@@ -10,7 +10,7 @@ from language.samples import CONV, NET, errors, found, net, plan_of, warnings
 
 from darkcfg.language.errors import Diagnostic
 from darkcfg.language.grammar import parse
-from darkcfg.language.schema import Reader, SectionSpec, described_keys, keys_of, written_name
+from darkcfg.language.schema import Reader, SectionSpec, described_keys, keys_of, unbuilt, written_name
 from darkcfg.language.sections import BUILT, LAYERS, Net
 from darkcfg.language.sections.connected import Connected
 from darkcfg.language.sections.convolutional import Convolutional
@@ -215,18 +215,17 @@ def test_rolling_average_written_as_c_thinks_of_it() -> None:
     assert warnings(NET + CONV + "batch_normalize=1\nbn_momentum=.5\n") == []
 
 
-@pytest.mark.parametrize("name", ["normalize_channels", "normalize_channels_softmax"])
-def test_activation_that_is_not_built(name: str) -> None:
-    assert errors(NET + f"[conv]\nactivation={name}\n") == [("not-built", 7)]
-    assert errors(NET + CONV + f"[shortcut]\nfrom=0\nactivation={name}\n") == [("not-built", 13)]
-
-
-@pytest.mark.parametrize(
-    "line", ["antialiasing=1", "share_index=0", "stopbackward=1", "dontload=1", "numload=3", "xnor=1", "clip=1"]
-)
+@pytest.mark.parametrize("line", ["share_index=0", "stopbackward=1", "dontload=1", "numload=3", "clip=1"])
 def test_key_that_is_not_built(line: str) -> None:
     assert errors(NET + CONV + line + "\n") == [("not-built", 11)]
     assert "None" not in str(found(NET + CONV + line + "\n")[0])
+
+
+def test_key_that_is_not_built_and_leaves_the_shapes_alone() -> None:
+    text = NET + CONV + "xnor=1\n[softmax]\ntree=data/9k.tree\n"
+
+    assert warnings(text) == [("not-built", 11), ("not-built", 13)]
+    assert [[*unbuilt(layer.spec)] for layer in plan_of(text).layers] == [["xnor"], ["tree"]]
 
 
 def test_key_that_is_not_built_at_its_default() -> None:

@@ -44,6 +44,17 @@ def test_outputs_have_the_planned_shapes_in_both_modes(plan: Plan) -> None:
             assert [tuple(output.shape) for output in net.train(mode).layer_outputs(images(3))] == expected
             assert net(images(3)).shape == (3, plan.outputs)
     assert sum(parameter.numel() for parameter in net.parameters()) == plan.params
+    assert (
+        20 + 4 * sum(array.numel() for _, module in net.layer_modules() for array in module.stored())
+        == plan.weights_bytes
+    )
+
+
+def test_keys_that_are_only_shown_are_refused_with_a_line() -> None:
+    for text in (section("softmax", tree="a.tree"), section("convolutional", xnor=1, activation="linear")):
+        with pytest.raises(NotBuiltError, match="layer 0") as caught:
+            network_of(text)
+        assert "line" in str(caught.value)
 
 
 def test_planned_flops_are_torchs() -> None:

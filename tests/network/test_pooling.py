@@ -78,3 +78,18 @@ def test_steps_may_differ_by_direction() -> None:
 def test_average_pool_is_the_mean_of_each_channel() -> None:
     x = images(3)
     torch.testing.assert_close(network_of(section("avgpool"))(x), x.mean((2, 3)))
+
+
+@pytest.mark.parametrize("kept", [1, 2, 3, 5])
+def test_pool_over_channels(kept: int) -> None:
+    x = images(2, 5)
+    net = network_of(section("maxpool", maxpool_depth=1, out_channels=kept), channels=5)
+    expected = torch.stack([x[:, k::kept].amax(1) for k in range(kept)], 1)
+    assert torch.equal(net.layer_outputs(x)[0], expected)
+
+
+def test_pool_that_keeps_the_largest_in_place() -> None:
+    x = images(2)
+    net = network_of(section("maxpool", size=3, stride=1, maxpool_zero_nonmax=1))
+    largest = network_of(section("maxpool", size=3, stride=1)).layer_outputs(x)[0]
+    assert torch.equal(net.layer_outputs(x)[0], torch.where(x == largest, x, 0))

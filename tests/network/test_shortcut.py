@@ -69,3 +69,56 @@ def test_gradient_of_the_identity_path(backward: str) -> None:
     of_x, of_source = torch.autograd.grad((output * weights).sum(), leaves)
     assert torch.equal(of_x, weights)
     torch.testing.assert_close(of_source, weights * factor)
+
+
+def weighted(kind: str, normalisation: str, channels: int = 2) -> Shortcut:
+    text = (
+        section("activation") * 2 + section("route", layers=",".join(["0"] * (channels // 2))) + section("activation")
+    )
+    text += section("route", layers=0)
+    keys = {"weights_type": kind, "weights_normalization": normalisation}
+    module = network_of(text + section("shortcut", from_="0,3", **keys)).layers[5]
+    assert isinstance(module, Shortcut)
+    assert module.weight is not None
+    assert torch.equal(module.weight, torch.ones_like(module.weight))
+    with torch.no_grad():
+        module.weight.copy_(torch.linspace(-0.4, 1.3, module.weight.numel()).view(module.weight.shape))
+    return module
+
+
+def normalised(weight: Tensor, normalisation: str) -> Tensor:
+    if normalisation == "none":
+        return weight
+    weight = weight.exp() / weight.max(0).values.exp() if normalisation == "softmax" else weight.clamp(min=0)
+    return weight / (weight.sum(0) + 1e-4)
+
+
+@pytest.mark.parametrize("normalisation", ["none", "relu", "avg_relu", "softmax"])
+@pytest.mark.parametrize("kind", ["per_feature", "per_layer", "per_channel"])
+def test_learnt_factors(kind: str, normalisation: str) -> None:
+    module, sources = weighted(kind, normalisation), [images(2, seed=seed) - 0.5 for seed in range(3)]
+    assert module.weight is not None
+    assert module.weight.shape == (3, 2 if kind == "per_channel" else 1)
+    factors = normalised(module.weight.detach(), normalisation)
+    expected = sum(source * factor.view(1, -1, 1, 1) for source, factor in zip(sources, factors, strict=True))
+    torch.testing.assert_close(module(*sources), expected)
+    assert [*module.stored()] == [module.weight]
+
+
+@pytest.mark.parametrize("normalisation", ["none", "relu", "softmax"])
+def test_gradient_of_learnt_factors_is_the_derivative(normalisation: str) -> None:
+    module = weighted("per_channel", normalisation).double()
+    sources = tuple(images(2, seed=seed).double().requires_grad_() for seed in range(3))
+    assert module.weight is not None
+
+    def run(weight: Tensor, *maps: Tensor) -> Tensor:
+        return torch.func.functional_call(module, {"weight": weight}, maps)
+
+    assert torch.autograd.gradcheck(run, (module.weight, *sources))
+
+
+def test_learnt_factors_of_maps_with_more_channels() -> None:
+    module, x, wide = weighted("per_channel", "none", channels=4), images(2), images(2, 4, seed=1)
+    assert module.weight is not None
+    factors = module.weight.view(3, 1, 2, 1, 1)
+    torch.testing.assert_close(module(x, x, wide), x * factors[0] + x * factors[1] + wide[:, :2] * factors[2])

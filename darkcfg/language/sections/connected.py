@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from darkcfg.language.activations import KNOWN, NOT_BUILT
+from darkcfg.language.activations import KNOWN
 from darkcfg.language.schema import key
 from darkcfg.language.sections.base import BatchNormKeys
 from darkcfg.language.sections.convolutional import LOGISTIC_SURPRISES
@@ -21,9 +21,7 @@ class Connected(BatchNormKeys):
     reads_flat: ClassVar = True
 
     output: int = key(1, "number of outputs", minimum=1)
-    activation: str = key(
-        "logistic", "applied last", choices=KNOWN, pending_choices=NOT_BUILT, absent=LOGISTIC_SURPRISES
-    )
+    activation: str = key("logistic", "applied last", choices=KNOWN, absent=LOGISTIC_SURPRISES)
     batch_normalize: bool = key(False, "normalise over the batch before the activation")
     init: str = key(
         "kaiming_uniform",

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from darkcfg.language.activations import KNOWN, NOT_BUILT
+from darkcfg.language.activations import KNOWN
 from darkcfg.language.schema import key
 from darkcfg.language.sections.base import BatchNormKeys
-from darkcfg.language.shape import Geometry, GeometryError, Shape, window_output
+from darkcfg.language.shape import Blur, Geometry, GeometryError, Shape, blur_of, window_output, window_words
 
 LOGISTIC_SURPRISES = "darknet's default is logistic, which is rarely meant; write activation=leaky or linear"
 
@@ -30,9 +30,7 @@ class Convolutional(BatchNormKeys):
     groups: int = key(1, "split channels and filters into groups that do not see each other", minimum=1)
     dilation: int = key(1, "distance between the pixels a filter reads", minimum=1, fork="alexeyab")
     batch_normalize: bool = key(False, "normalise over batch, height and width before the activation")
-    activation: str = key(
-        "logistic", "applied last", choices=KNOWN, pending_choices=NOT_BUILT, absent=LOGISTIC_SURPRISES
-    )
+    activation: str = key("logistic", "applied last", choices=KNOWN, absent=LOGISTIC_SURPRISES)
     init: str = key(
         "kaiming_normal",
         "initial weights by torch's names; kaiming_normal with gain sqrt 2 is pjreddie's",
@@ -42,11 +40,17 @@ class Convolutional(BatchNormKeys):
     whitening: bool = key(
         False, "set the filters from the data's patches so that their outputs are uncorrelated", extension=True
     )
-    flipped: bool = key(False, "weights are stored transposed", pending=True)
-    binary: bool = key(False, "binary weights", pending=True)
-    xnor: bool = key(False, "binary weights and inputs", pending=True)
+    flipped: bool = key(False, "the .weights file holds the filters transposed")
+    binary: bool = key(False, "binary weights", pending=True, shown=True)
+    xnor: bool = key(False, "binary weights and inputs", pending=True, shown=True)
     dot: float = key(0.0, "penalty on similar filters", pending=True, fork="pjreddie")
-    antialiasing: int = key(0, "blur before the stride", minimum=0, maximum=2, pending=True, fork="alexeyab")
+    antialiasing: int = key(
+        0,
+        "slide with stride 1, then blur with the stride: 1 is 3x3, 2 is 2x2 without padding",
+        minimum=0,
+        maximum=2,
+        fork="alexeyab",
+    )
     share_index: int | None = key(None, "use the weights of another layer", pending=True, fork="alexeyab")
     assisted_excitation: float = key(0.0, "detection only", pending=True, fork="alexeyab")
     sway: bool = key(False, "deformable filters", pending=True, fork="alexeyab")
@@ -54,7 +58,7 @@ class Convolutional(BatchNormKeys):
     stretch: bool = key(False, "deformable filters", pending=True, fork="alexeyab")
     stretch_sway: bool = key(False, "deformable filters", pending=True, fork="alexeyab")
     angle: float = key(15.0, "of deformable filters", effect=False, fork="alexeyab")
-    grad_centr: bool = key(False, "centre the gradient", pending=True, fork="alexeyab")
+    grad_centr: bool = key(False, "subtract from the gradient of each filter its mean", fork="alexeyab")
     coordconv: bool = key(False, "read by C and not used", effect=False, fork="alexeyab")
     cbn: bool = key(False, "statistics over several mini-batches", pending=True, fork="alexeyab")
     bin_output: bool = key(False, "of binary networks", effect=False, fork="alexeyab")
@@ -69,9 +73,19 @@ class Convolutional(BatchNormKeys):
         return self.batch_normalize
 
     @property
-    def strides(self) -> tuple[int, int]:
-        """Vertical and horizontal step."""
+    def steps(self) -> tuple[int, int]:
+        """Vertical and horizontal step of the whole layer."""
         return self.stride_y or self.stride, self.stride_x or self.stride
+
+    @property
+    def strides(self) -> tuple[int, int]:
+        """Vertical and horizontal step of the filters; a blur behind them takes the layer's."""
+        return (1, 1) if self.antialiasing else self.steps
+
+    @property
+    def blur(self) -> Blur | None:
+        """The blur behind the activation."""
+        return blur_of(self.antialiasing, self.steps)
 
     @property
     def pads(self) -> int:
@@ -100,7 +114,9 @@ class Convolutional(BatchNormKeys):
         weights = self.filters * (source.c // self.groups) * self.size**2
         biases = self.filters * (2 if self.batch_normalize else 1)
         stored = weights + biases + (2 * self.filters if self.batch_normalize else 0)
-        return Geometry(Shape(self.filters, height, width), weights + biases, stored, 2 * weights * height * width)
+        output = Shape(self.filters, height, width)
+        output = self.blur.output(output) if self.blur else output
+        return Geometry(output, weights + biases, stored, 2 * weights * height * width)
 
     def _slide(self, source: Shape, reach: int, pads: int) -> tuple[int, int]:
         """Height and width of the map that a window of side `reach` leaves."""
@@ -135,16 +151,9 @@ class Convolutional(BatchNormKeys):
 
     def detail(self) -> str:
         """`3x3/2 64 bn leaky`."""
-        vertical, horizontal = self.strides
-        step = (
-            ""
-            if vertical == horizontal == 1
-            else f"/{vertical}"
-            if vertical == horizontal
-            else f"/{vertical}x{horizontal}"
-        )
         groups = f"groups {self.groups}" if self.groups > 1 else ""
         dilation = f"dilation {self.dilation}" if self.used_dilation > 1 else ""
+        blur = f"blur {self.blur.size}x{self.blur.size}" if self.blur else ""
         bn = "bn" if self.batch_normalize else ""
-        words = [f"{self.size}x{self.size}{step}", str(self.filters), groups, dilation, bn, self.activation]
-        return " ".join(filter(None, words))
+        size = window_words(self.size, self.steps)
+        return " ".join(filter(None, [size, str(self.filters), groups, dilation, bn, self.activation, blur]))

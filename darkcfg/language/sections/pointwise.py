@@ -1,4 +1,4 @@
-"""[batchnorm], [activation] and [dropout]: layers that keep the shape."""
+"""[batchnorm], [activation], [dropout] and [empty]: layers that keep the shape."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from darkcfg.language.activations import KNOWN, NOT_BUILT
+from darkcfg.language.activations import KNOWN
 from darkcfg.language.schema import key
 from darkcfg.language.sections.base import BatchNormKeys, LayerSpec
 from darkcfg.language.shape import Geometry, Shape
@@ -32,7 +32,7 @@ class Activation(LayerSpec):
 
     names: ClassVar = ("activation",)
 
-    activation: str = key("linear", "the function", choices=KNOWN, pending_choices=NOT_BUILT)
+    activation: str = key("linear", "the function", choices=KNOWN)
 
     def geometry(self, sources: Sequence[Shape]) -> Geometry:
         """The shape of the source."""
@@ -51,9 +51,19 @@ class Dropout(LayerSpec):
     reads_flat: ClassVar = True
 
     probability: float = key(0.5, "share of the values that become zero", minimum=0, below=1, absent=DROPOUT_FORKS)
-    dropblock: bool = key(False, "drop squares instead of values", pending=True, fork="alexeyab")
-    dropblock_size_rel: float = key(0.0, "side of the squares, share of the width", pending=True, fork="alexeyab")
-    dropblock_size_abs: int = key(0, "side of the squares in pixels", pending=True, fork="alexeyab")
+    dropblock: bool = key(False, "drop squares of each channel instead of values", fork="alexeyab")
+    dropblock_size_rel: float = key(
+        0.0, "side of the squares, as a share of the map's smaller side", minimum=0, maximum=1, fork="alexeyab"
+    )
+    dropblock_size_abs: int = key(0, "side of the squares in pixels", minimum=0, fork="alexeyab")
+
+    def block(self, source: Shape) -> int:
+        """Side of the squares on a map; 1 drops values."""
+        if not self.dropblock:
+            return 1
+        smaller = min(source.h, source.w)
+        side = int(self.dropblock_size_rel * smaller) or self.dropblock_size_abs
+        return max(1, min(side, smaller))
 
     def geometry(self, sources: Sequence[Shape]) -> Geometry:
         """The shape of the source."""
@@ -61,4 +71,16 @@ class Dropout(LayerSpec):
 
     def detail(self) -> str:
         """`p 0.5`."""
-        return f"p {self.probability:g}"
+        return f"p {self.probability:g}" + (" blocks" if self.dropblock else "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Empty(LayerSpec):
+    """Passes its input through. AlexeyAB only."""
+
+    names: ClassVar = ("empty", "silence")
+    reads_flat: ClassVar = True
+
+    def geometry(self, sources: Sequence[Shape]) -> Geometry:
+        """The shape of the source."""
+        return Geometry(sources[0])

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from darkcfg.language.activations import KNOWN, NOT_BUILT
+from darkcfg.language.activations import KNOWN
 from darkcfg.language.schema import key
 from darkcfg.language.sections.base import LayerSpec, Reference
 from darkcfg.language.shape import Geometry, GeometryError, Shape
@@ -19,7 +19,7 @@ class Shortcut(LayerSpec):
     names: ClassVar = ("shortcut",)
 
     from_: tuple[int, ...] = key((), "the layers to add: a number, or several separated by commas", required=True)
-    activation: str = key("linear", "applied after the addition", choices=KNOWN, pending_choices=NOT_BUILT)
+    activation: str = key("linear", "applied after the addition", choices=KNOWN)
     alpha: float = key(1.0, "factor on the previous layer", fork="pjreddie")
     beta: float = key(1.0, "factor on the added layers", fork="pjreddie")
     backward: str = key(
@@ -31,16 +31,16 @@ class Shortcut(LayerSpec):
     )
     weights_type: str = key(
         "none",
-        "learn a weight for each added layer",
+        "learn a factor on the previous and on each added layer: one for all of it (per_feature, also written "
+        "per_layer), or one a channel",
         choices=("none", "per_feature", "per_layer", "per_channel"),
-        pending=True,
         fork="alexeyab",
     )
     weights_normalization: str = key(
         "none",
-        "how the learnt weights are normalised",
+        "what the learnt factors are divided by: relu (also written avg_relu) cuts them at 0 and divides by their sum, "
+        "softmax is theirs",
         choices=("none", "relu", "avg_relu", "softmax"),
-        pending=True,
         fork="alexeyab",
     )
 
@@ -53,7 +53,12 @@ class Shortcut(LayerSpec):
         """Unequal maps overlap as in pjreddie's `shortcut_cpu`: first channels, every n-th pixel."""
         previous, *added = sources
         notes = [note for other in added if (note := self._overlap(previous, other))]
-        return Geometry(previous, note="; ".join(notes))
+        weights = len(sources) * self.factors_each(previous)
+        return Geometry(previous, weights, weights, note="; ".join(notes))
+
+    def factors_each(self, previous: Shape) -> int:
+        """How many learnt factors each source has."""
+        return {"none": 0, "per_channel": previous.c}.get(self.weights_type, 1)
 
     def _overlap(self, previous: Shape, other: Shape) -> str:
         steps = [step_between(getattr(previous, side), getattr(other, side)) for side in "hw"]
@@ -81,7 +86,10 @@ class Shortcut(LayerSpec):
         """`leaky`, with the factors where they are not 1."""
         factors = [f"{name} {value:g}" for name, value in (("alpha", self.alpha), ("beta", self.beta)) if value != 1]
         wrong = [f"backward {self.backward}"] if self.backward != "exact" else []
-        return " ".join([*factors, *wrong, self.activation])
+        weights = [self.weights_type] if self.weights_type != "none" else []
+        if weights and self.weights_normalization != "none":
+            weights.append(self.weights_normalization)
+        return " ".join([*factors, *weights, *wrong, self.activation])
 
 
 def step_between(one: int, other: int) -> int | None:
