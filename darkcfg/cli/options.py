@@ -26,6 +26,9 @@ data_dir_option = click.option(
     help="Where CIFAR lies or is downloaded to; else DARKCFG_DATA, else the user's cache folder.",
 )  # fmt: skip
 coarse_option = click.option("--coarse", is_flag=True, help="CIFAR-100: the 20 coarse classes.")
+allow_extra_option = click.option(
+    "--allow-extra", is_flag=True, help="Take WEIGHTS that hold more than the network, and ignore the rest."
+)
 device_option = click.option("--device", default="auto", show_default=True, help="cpu, cuda, cuda:1, ...")
 
 

@@ -64,7 +64,8 @@ class Step:
         device, recipe = runtime.device, net.plan.net
         self.batch, self.mini_batch = recipe.batch, recipe.batch // recipe.subdivisions
         self.subdivisions = recipe.subdivisions
-        self.update = Update(net, len(split) / recipe.batch)
+        self.batches_before = net.seen // recipe.batch
+        self.update = Update(net, len(split) / recipe.batch, self.batches_before + len(rates))
         images = to_device(torch.from_numpy(split.images), device)
         self.fill = images.float().mean((0, 1, 2)).div_(255)
         self.images = pad(images, stream.recipe)
@@ -130,7 +131,7 @@ class Step:
         kept = [tensor.detach().clone() for tensor in self.state]
         for parameter in self.net.parameters():
             parameter.grad = torch.zeros_like(parameter) if parameter.requires_grad else None
-        self.update.apply(torch.zeros_like(self.rates[0]), self.batches_done)
+        self.update.apply(torch.zeros_like(self.rates[0]), self.batches_done + self.batches_before)
         self.update.forget_gradients()
         self._put_back(kept)
 
@@ -161,7 +162,7 @@ class Step:
             self._part()
             self._row.add_(self.mini_batch)
         self.finite_batches.add_(self.alive)
-        self.update.apply(rate, self.batches_done)
+        self.update.apply(rate, self.batches_done + self.batches_before)
         if self.average:
             self.average.follow(self.batches_done)
 

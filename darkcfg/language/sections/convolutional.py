@@ -42,7 +42,7 @@ class Convolutional(BatchNormKeys):
     whitening: bool = key(
         False, "set the filters from the data's patches so that their outputs are uncorrelated", extension=True
     )
-    flipped: bool = key(False, "weights are stored transposed", pending=True)
+    flipped: bool = key(False, "the .weights file holds the filters transposed")
     binary: bool = key(False, "binary weights", pending=True)
     xnor: bool = key(False, "binary weights and inputs", pending=True)
     dot: float = key(0.0, "penalty on similar filters", pending=True, fork="pjreddie")
