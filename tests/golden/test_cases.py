@@ -35,8 +35,8 @@ GRAMMAR = {
 """What a strict reader refuses in case 38, and what C reads there."""
 
 FINDINGS = {
-    ("error", "syntax", 6), ("warning", "duplicate-key", 12), ("error", "bad-value", 13), ("warning", "unknown-key", 16),
-    ("warning", "unknown-key", 26), ("warning", "duplicate-key", 27), ("warning", "unknown-key", 28),
+    ("error", "syntax", 6), ("warning", "duplicate-key", 12), ("error", "bad-value", 13), ("warning", "unknown-key", 17),
+    ("warning", "unknown-key", 27), ("warning", "duplicate-key", 28), ("warning", "unknown-key", 29),
     ("error", "bad-value", 36),
 }  # fmt: skip
 
@@ -177,7 +177,7 @@ def network_again(net: Network, folder: Path) -> bytes:
 
 def test_what_c_reads_in_silence_is_reported() -> None:
     _, found = examine((DATA / "cases/38_grammar/net.cfg").read_text(), "net.cfg")
-    assert {(d.severity, d.code, d.span.line) for d in found} >= FINDINGS
+    assert {(d.severity, d.code, d.span.line) for d in found} == FINDINGS
 
 
 # The tables that C printed
