@@ -51,7 +51,8 @@ class LateAverage:
 
     def __init__(self, net: Network, alpha: float, batches: int) -> None:
         self.first = max(batches // 2, net.seen // net.plan.net.batch + 1)
-        self.last = batches - LEFT_AFTER_AVERAGE
+        last = batches - LEFT_AFTER_AVERAGE
+        self.last = last if last > self.first else 0  # a short run never gets there, in C neither
         self.alpha = alpha
         self._followed = [
             parameter
@@ -65,11 +66,12 @@ class LateAverage:
     @torch.no_grad()
     def follow(self, batch: Tensor) -> None:
         """Take part in update number `batch` (0-dim device tensor); the first average is the weights themselves."""
-        share = torch.where(batch == self.first, 1.0, 1 - self.alpha) * ((batch >= self.first) & (batch < self.last))
+        follows = (batch >= self.first) & (batch < self.last)
+        share = follows * (1 - self.alpha * (batch > self.first))
         followed = [tensor.detach() for tensor in self._followed]
         distance = torch._foreach_sub(followed, self.state)  # noqa: SLF001 - as torch's own optimizers
         torch._foreach_mul_(distance, share)
         torch._foreach_add_(self.state, distance)
-        takes_over = (batch == self.last) & (self.last > self.first)
+        takes_over = batch == self.last
         for tensor, average in zip(followed, self.state, strict=True):
             tensor.copy_(torch.where(takes_over, average, tensor))

@@ -23,6 +23,9 @@ from darkcfg.network.groups import TrainedParameter, parameter_groups
 _FILTER_DIMENSIONS = 4
 """Of the weights of a convolution, which optimizer=muon takes."""
 
+_NO_LIMIT = 1e38
+"""For a parameter that is not to change yet; infinity times 0 would be NaN."""
+
 
 class _Kind(NamedTuple):
     """What the parameters of one group have in common."""
@@ -116,7 +119,7 @@ class Update:
     @torch.no_grad()
     def _clip(self, batch: Tensor) -> None:
         for row in self.clipped:
-            limit = torch.where(batch >= row.first_batch, row.clip, torch.inf)
+            limit = (batch < row.first_batch) * _NO_LIMIT + row.clip
             row.parameter.clamp_(-limit, limit)
 
     def forget_gradients(self) -> None:

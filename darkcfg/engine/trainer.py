@@ -25,7 +25,7 @@ class Trainer:
         images: training images of an epoch; needed where the cfg counts in epochs.
 
     Raises:
-        UsageError: the cfg counts in epochs and `images` is not given.
+        UsageError: the cfg counts in epochs and `images` is not given, or nothing is trained.
     """
 
     def __init__(self, net: Network, images: int = 0) -> None:
@@ -35,6 +35,8 @@ class Trainer:
         self.batches = run_batches(self.recipe, images) if images else self.recipe.max_batches
         self.warmup = warmup_batches(self.recipe, images)
         self.update = Update(net, images / self.recipe.batch, self.batches)
+        if not self.update.groups:
+            raise UsageError("the cfg has nothing to train", where=net.plan.document.file)
 
     def step(self, x: Tensor, truth: Tensor) -> float:
         """One update, and the mean loss over the images before it: C's number for one-hot truth.

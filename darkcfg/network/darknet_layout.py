@@ -55,7 +55,7 @@ class Array:
     @torch.no_grad()
     def fill(self, values: Tensor) -> None:
         """Set the tensor from the file's numbers."""
-        shape = self.tensor.shape
+        shape, values = self.tensor.shape, values.to(self.tensor.device)
         values = values.view(-1, shape[0]).T.reshape(shape) if self.transposed else values.view(shape)
         if isinstance(self.factor, Tensor) or self.factor != 1:
             values = values.double() / self.factor

@@ -125,6 +125,11 @@ def test_A48_seen_counts_images(tmp_path: Path) -> None:
     assert net.seen == 0
 
 
+def test_something_must_be_trained() -> None:
+    with pytest.raises(UsageError, match="nothing to train"):
+        darkcfg.Trainer(network(head(3) + "stopbackward=1\n"))
+
+
 # Keys of layers and of [net] that decide what an update changes
 
 LAST = head(3)
