@@ -75,11 +75,7 @@ class Update:
         rows = [row for row in parameter_groups(net) if row.trained]
         self.clipped = [row for row in rows if row.clip]
         self.average = LateAverage(net, recipe.ema_alpha, batches) if recipe.ema_alpha else None
-        taken_by_muon = [
-            row
-            for row in rows
-            if recipe.optimizer == "muon" and row.is_weight and row.parameter.ndim == _FILTER_DIMENSIONS
-        ]
+        taken_by_muon = [row for row in rows if recipe.optimizer == "muon" and _suits_muon(row)]
         others = [row for row in rows if all(row is not taken for taken in taken_by_muon)]
         if taken_by_muon:
             factor = (recipe.muon_learning_rate or recipe.learning_rate) / (recipe.learning_rate or 1)
@@ -137,6 +133,11 @@ class Update:
                 for parameter in group["params"]:
                     kept = optimizer.state[parameter]
                     yield from (kept[name] for name in sorted(kept) if isinstance(kept[name], Tensor))
+
+
+def _suits_muon(row: TrainedParameter) -> bool:
+    """Filters; but muon rescales its parameters even at rate 0, so not those that are still to wait."""
+    return row.is_weight and row.parameter.ndim == _FILTER_DIMENSIONS and row.first_batch == 1
 
 
 def _alike(rows: Iterable[TrainedParameter], recipe: Net) -> list[tuple[_Kind, list[TrainedParameter]]]:

@@ -174,6 +174,11 @@ def test_dont_update_waits_for_batches() -> None:
     assert "0.weight" in after_steps(net, 1)
 
 
+def test_muon_leaves_filters_alone_that_wait() -> None:
+    net = network(conv(4, dont_update=9) + LAST, optimizer="muon")
+    assert {name for name in after_steps(net, 2) if name[0] == "0"} == {"0.bn.rolling"}
+
+
 def test_burnin_update_waits_for_the_burn_in() -> None:
     net = network(conv(4, burnin_update=2) + LAST, burn_in=2, power=0)
     assert {name for name in after_steps(net, 3) if name[0] == "0"} == {"0.bn.rolling"}

@@ -6,6 +6,7 @@ The numbers are those of pjreddie/darknet f6afaabc and AlexeyAB/darknet 59596d78
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,8 +43,11 @@ FINDINGS = {
 
 
 @pytest.fixture(autouse=True)
-def one_thread() -> None:
+def one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
     torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 class Case(NamedTuple):

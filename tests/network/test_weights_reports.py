@@ -1,7 +1,7 @@
 """What people ran into with weights files (part 3): the numbers are those of the public reports that the project collected.
 
 Each case feeds the smallest file that shows the symptom and states the right answer. Those about saving and about torch's
-checkpoints (A59, A60) are in tests/language/test_files, tests/engine/test_train and tests/cli/test_weights_files.
+checkpoints (A59, A60) are in tests/engine/test_train and tests/cli, A48 and A54 too.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 import torch
 from network.samples import network_of, section
 
-from darkcfg.language.errors import UsageError, WeightsError
+from darkcfg.language.errors import RunError, UsageError, WeightsError
 from darkcfg.network.assembly import Network, build
 from darkcfg.network.loading import LoadOptions
 from darkcfg.network.weights import load_weights
@@ -268,3 +268,26 @@ def test_the_same_options_for_safetensors(tmp_path: Path) -> None:
     assert other.seen == 9
     report = load_weights(four(), path, LoadOptions(cutoff=1))
     assert [row.numbers for row in report.rows] == [496, 0, 0]
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+@pytest.mark.parametrize("name", ["net.weights", "net.safetensors"])
+def test_A59_a_save_that_fails_keeps_the_file_before(
+    name: str, error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    four().save_weights(tmp_path / name)
+    before = (tmp_path / name).read_bytes()
+
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("darkcfg.language.files._flush", fail)
+    with pytest.raises((RunError, KeyboardInterrupt)):
+        four(seed=2).save_weights(tmp_path / name)
+    assert (tmp_path / name).read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_A60_a_checkpoint_of_torch_is_no_weights_file(tmp_path: Path) -> None:
+    torch.save(four().state_dict(), tmp_path / "net.weights")
+    assert "checkpoint of torch" in str(refused(tmp_path / "net.weights").received)
