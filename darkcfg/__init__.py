@@ -2,7 +2,7 @@
 
 import darkcfg
 plan = darkcfg.read("net.cfg")
-net = darkcfg.build(plan, weights="net.safetensors")
+net = darkcfg.build(plan, weights="net.weights")
 probabilities = net(x)  # x (N, C, H, W) float32 in [0, 1] -> (N, classes)
 
 The names load lazily: `import darkcfg` does not import torch.
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from darkcfg.version import __version__
 
 if TYPE_CHECKING:
+    from darkcfg.engine.trainer import Trainer as Trainer
     from darkcfg.language.errors import CfgError as CfgError
     from darkcfg.language.errors import DarkcfgError as DarkcfgError
     from darkcfg.language.plan import Plan as Plan
@@ -28,19 +29,16 @@ _HOMES = {
     "DarkcfgError": "darkcfg.language.errors",
     "Network": "darkcfg.network.assembly",
     "Plan": "darkcfg.language.plan",
+    "Trainer": "darkcfg.engine.trainer",
     "build": "darkcfg.network.assembly",
     "read": "darkcfg.language.plan",
 }
 
-__all__ = ["CfgError", "DarkcfgError", "Network", "Plan", "__version__", "build", "read"]
+__all__ = ["CfgError", "DarkcfgError", "Network", "Plan", "Trainer", "__version__", "build", "read"]
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module's attribute
     """Load a public name from its module when it is first used."""
-    if name == "Trainer":
-        from darkcfg.language.errors import NotBuiltError
-
-        raise NotBuiltError("darkcfg.Trainer is not built yet", help="train with the command line: darkcfg train CFG")
     if name not in _HOMES:
         raise AttributeError(f"module 'darkcfg' has no attribute '{name}'")
     return getattr(import_module(_HOMES[name]), name)

@@ -38,6 +38,9 @@ skip_broken_option = click.option(
     is_flag=True,
     help="Leave out images that are missing or broken, instead of stopping; says how many.",
 )
+allow_extra_option = click.option(
+    "--allow-extra", is_flag=True, help="Take WEIGHTS that hold more than the network, and ignore the rest."
+)
 device_option = click.option("--device", default="auto", show_default=True, help="cpu, cuda, cuda:1, ...")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from darkcfg.cli.options import (
+    allow_extra_option,
     coarse_option,
     data_dir_option,
     data_option,
@@ -38,6 +39,7 @@ from darkcfg.language.plan import read
     show_default=True,
     help="Which weights of a RUN.",
 )
+@allow_extra_option
 @data_option
 @data_dir_option
 @coarse_option
@@ -48,8 +50,8 @@ from darkcfg.language.plan import read
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--quiet", is_flag=True, help="Print the accuracy only.")
 def command(  # noqa: PLR0913, PLR0917 - one argument for each option
-    cfg: str | None, weights: Path | None, which: str, data: str | None, data_dir: Path | None, coarse: bool,
-    resize: Resize | None, skip_broken: bool, device: str, runs_dir: Path, as_json: bool, quiet: bool,
+    cfg: str | None, weights: Path | None, which: str, allow_extra: bool, data: str | None, data_dir: Path | None,
+    coarse: bool, resize: Resize | None, skip_broken: bool, device: str, runs_dir: Path, as_json: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Evaluate every test image: accuracy, worst classes, most confused pairs.
 
@@ -70,8 +72,9 @@ def command(  # noqa: PLR0913, PLR0917 - one argument for each option
     from darkcfg.report.loading import loading_sink
 
     tested = Tested(
-        plan, weights, folder, data, data_dir, coarse=coarse, device=device, resize=resize, skip_broken=skip_broken
-    )
+        plan, weights, folder, data, data_dir, coarse=coarse, device=device, allow_extra=allow_extra, resize=resize,
+        skip_broken=skip_broken,
+    )  # fmt: skip
     result = score(tested, loading_sink(sys.stderr, quiet=quiet or as_json))
     if result.left_out:
         click.echo(f"note: {result.left_out}", err=True)

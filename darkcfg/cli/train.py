@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from darkcfg.cli.options import (
+    allow_extra_option,
     coarse_option,
     data_dir_option,
     data_option,
@@ -27,6 +28,15 @@ from darkcfg.language.plan import Plan, read_file, read_text
 @click.command("train")
 @click.argument("cfg", required=False)
 @click.argument("weights", required=False)
+@click.option(
+    "--cutoff",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Take the first N layers of WEIGHTS only, counted over all sections after [net], as darknet does.",
+)
+@click.option("--skip-last", is_flag=True, help="Leave the last layer of WEIGHTS: it is of other classes.")
+@allow_extra_option
+@click.option("--clear", is_flag=True, help="Forget how many images WEIGHTS have seen: begin the schedule anew.")
 @data_option
 @data_dir_option
 @coarse_option
@@ -102,6 +112,8 @@ def command(**flags: Any) -> None:  # noqa: ANN401 - one value for each option a
     if flags["deterministic"]:
         # cuBLAS reads it when it starts, so it must stand before torch is imported.
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    if flags["weights"] is None and flags["resumed"] is None:
+        _check_no_loading(flags)
     if flags["resumed"] is not None:
         _resume(flags)
     elif flags["cfg"] is None:
@@ -110,6 +122,12 @@ def command(**flags: Any) -> None:  # noqa: ANN401 - one value for each option a
         )
     else:
         _start(flags)
+
+
+def _check_no_loading(flags: dict[str, Any]) -> None:
+    for name in ("cutoff", "skip_last", "allow_extra", "clear"):
+        if flags[name]:
+            raise UsageError(f"--{name.replace('_', '-')} is about WEIGHTS", expected="darkcfg train CFG WEIGHTS")
 
 
 def _start(flags: dict[str, Any]) -> None:

@@ -64,6 +64,7 @@ def start(plan: Plan, flags: dict[str, Any]) -> None:
         lasting(choice.value), str(flags["data_dir"].absolute()) if flags["data_dir"] else None, flags["coarse"], flags["val"],
         flags["device"], flags["precision"], flags["compiled"], flags["deterministic"], flags["seed"], flags["weights"],
         flags["resize"] or "center-crop", flags["skip_broken"],
+        flags["cutoff"], flags["skip_last"], flags["allow_extra"], flags["clear"],
     )  # fmt: skip
     prepared = prepare(plan, options, choice, loading_sink(sys.stderr, quiet=flags["quiet"]))
     if flags["dry_run"]:

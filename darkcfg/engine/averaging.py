@@ -1,4 +1,4 @@
-"""The moving average of the weights that `ema_decay` asks for."""
+"""The moving averages of the weights that `ema_decay` and C's `ema_alpha` ask for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ import copy
 import torch
 from torch import Tensor
 
+from darkcfg.language.sections.convolutional import Convolutional
 from darkcfg.network.assembly import Network
+
+LEFT_AFTER_AVERAGE = 1000
+"""Updates that C leaves for the statistics after `ema_alpha`'s average has taken the weights' place."""
 
 
 class Average:
@@ -36,3 +40,38 @@ class Average:
         distance = torch._foreach_sub(followed, self._followers)  # noqa: SLF001 - as torch's own optimizers
         torch._foreach_mul_(distance, weight)
         torch._foreach_add_(self._followers, distance)
+
+
+class LateAverage:
+    """C's `ema_alpha`: an average of the filters over the later half of the run, which then takes their place.
+
+    From update batches / 2 on the average follows; after update batches - 1000 it replaces the weights, biases and
+    scales of every [convolutional], and the run goes on from there, as AlexeyAB's `train_network_waitkey`.
+    """
+
+    def __init__(self, net: Network, alpha: float, batches: int) -> None:
+        self.first = max(batches // 2, net.seen // net.plan.net.batch + 1)
+        last = batches - LEFT_AFTER_AVERAGE
+        self.last = last if last > self.first else 0  # a short run never gets there, in C neither
+        self.alpha = alpha
+        self._followed = [
+            parameter
+            for layer, module in net.layer_modules()
+            if isinstance(layer.spec, Convolutional)
+            for parameter in module.parameters()
+            if parameter.requires_grad
+        ]
+        self.state = [torch.zeros_like(parameter) for parameter in self._followed]
+
+    @torch.no_grad()
+    def follow(self, batch: Tensor) -> None:
+        """Take part in update number `batch` (0-dim device tensor); the first average is the weights themselves."""
+        follows = (batch >= self.first) & (batch < self.last)
+        share = follows * (1 - self.alpha * (batch > self.first))
+        followed = [tensor.detach() for tensor in self._followed]
+        distance = torch._foreach_sub(followed, self.state)  # noqa: SLF001 - as torch's own optimizers
+        torch._foreach_mul_(distance, share)
+        torch._foreach_add_(self.state, distance)
+        takes_over = batch == self.last
+        for tensor, average in zip(followed, self.state, strict=True):
+            tensor.copy_(torch.where(takes_over, average, tensor))

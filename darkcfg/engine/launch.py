@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from darkcfg.engine.record import Options, describe
 from darkcfg.engine.runtime import Runtime, choose_runtime
 from darkcfg.engine.step import whitening_images
 from darkcfg.engine.train import Job
-from darkcfg.language.errors import UsageError
+from darkcfg.language.errors import UsageError, WeightsError
 from darkcfg.language.files import write_json_atomically, write_text_atomically
 from darkcfg.language.plan import Plan, check_classes
 from darkcfg.language.schedule import run_batches
@@ -109,12 +109,40 @@ def prepare(plan: Plan, options: Options, data_choice: Choice, progress: Progres
     return Prepared(plan, options, data, validation, runtime, recipe, batches, (*runtime.choices, *choices))
 
 
-def _notes(prepared: Prepared) -> tuple[str, ...]:
+def _notes(prepared: Prepared, net: Network) -> tuple[str, ...]:
     """What a person should read once before the run."""
     notes = [*prepared.data.notes, *filter(None, [prepared.data.left_out])]
     if not any(layer.type in ("softmax", "cost") for layer in prepared.plan.layers):
         notes.append("the cfg has no [softmax] and no [cost]: training uses cross entropy on the last output")
-    return tuple(notes)
+    return (*notes, *_notes_on_weights(prepared, net))
+
+
+def _notes_on_weights(prepared: Prepared, net: Network) -> Iterator[str]:
+    if net.origin:
+        yield from net.origin.lines()
+    if before := batches_before(net):
+        yield f"weights: the schedule goes on at batch {before + 1:,} of {prepared.batches:,}; --clear begins anew"
+    if net.plan.frozen_before and not (net.origin or net.seen):
+        yield f"layers 0 to {net.plan.frozen_before - 1} are frozen at random weights: give WEIGHTS with stopbackward=1"
+
+
+def batches_before(net: Network) -> int:
+    """Updates that the network's weights have seen, in batches of this cfg, as C counts them."""
+    return net.seen // net.plan.net.batch
+
+
+def batches_left(prepared: Prepared, net: Network) -> int:
+    """Updates still to do; raises WeightsError when the weights have seen the whole run already."""
+    before = batches_before(net)
+    if before < prepared.batches:
+        return prepared.batches - before
+    raise WeightsError(
+        f"batch {before:,} of {prepared.batches:,}: the weights have been trained that long, nothing is left to do",
+        where=prepared.options.weights,
+        expected=f"weights that have seen fewer than {prepared.batches * prepared.plan.net.batch:,} images",
+        received=f"{net.seen:,} images",
+        help="--clear counts from 0 again, to fine-tune; or raise max_batches, or --epochs",
+    )
 
 
 def check_trainable(plan: Plan) -> None:
@@ -122,10 +150,9 @@ def check_trainable(plan: Plan) -> None:
     for layer in plan.layers:
         check_built(layer)
     net = plan.net
-    if not any(layer.geometry.params and layer.spec.train != "none" for layer in plan.layers):
-        raise UsageError(
-            "the cfg has nothing to train", where=plan.document.file, expected="a layer without train=none"
-        )
+    if not any(layer.geometry.params and layer.spec.train != "none" for layer in plan.layers[plan.trained_from :]):
+        expected = "a layer without train=none, behind the last stopbackward=1 and train_only_bn=1"
+        raise UsageError("the cfg has nothing to train", where=plan.document.file, expected=expected)
     if not (net.epochs or net.max_batches):
         raise UsageError(
             "the cfg does not say how long to train",
@@ -152,8 +179,13 @@ def _augmentation_choice(plan: Plan, data: Dataset, recipe: Recipe) -> Choice:
 
 
 def new_network(prepared: Prepared, seed: int) -> Network:
-    """The network before its first step: from weights, or initialised from the seed and the data."""
-    net = build(prepared.plan, prepared.options.weights, seed=seed)
+    """The network before its first step: from weights, or initialised from the seed and the data.
+
+    Raises:
+        WeightsError: the weights do not fit, or have been trained as long as the cfg says.
+    """
+    net = build(prepared.plan, prepared.options.weights, seed=seed, loading=prepared.options.loading)
+    batches_left(prepared, net)
     if not prepared.options.weights and getattr(prepared.plan.layers[0].spec, "whitening", False):
         few = prepared.data.train.take(np.arange(min(_WHITENING_IMAGES, len(prepared.data.train))))
         net.whiten(whitening_images(fit_split(few, Fit(prepared.plan.net.image, prepared.options.resize))))
@@ -164,14 +196,17 @@ def start_run(prepared: Prepared, net: Network, seed: int, folder: RunFolder, sh
     """A job that begins at the first step of `net`; its folder gets net.cfg and run.json."""
     plan, options = prepared.plan, prepared.options
     write_text_atomically(folder / "net.cfg", plan.document.text)
-    record = describe(plan, prepared.data, options, prepared.choices, prepared.batches, seed)
+    batches = batches_left(prepared, net)
+    record = describe(plan, prepared.data, options, prepared.choices, batches, seed, net.seen)
     write_json_atomically(folder / "run.json", record)
     return _job(prepared, net, seed, folder, should_stop)
 
 
 def resume_run(prepared: Prepared, seed: int, folder: RunFolder, should_stop: Callable[[], bool]) -> Job:
     """A job that goes on from the folder's state.pt."""
-    return _job(prepared, build(prepared.plan, seed=seed), seed, folder, should_stop)
+    net = build(prepared.plan, seed=seed)
+    net.seen = folder.record().get("seen_before", 0)
+    return _job(prepared, net, seed, folder, should_stop)
 
 
 def _job(prepared: Prepared, net: Network, seed: int, folder: RunFolder, should_stop: Callable[[], bool]) -> Job:
@@ -179,6 +214,6 @@ def _job(prepared: Prepared, net: Network, seed: int, folder: RunFolder, should_
     place = [] if runs_dir == Path("runs") else ["--runs-dir", str(runs_dir)]
     resume_command = shlex.join(["darkcfg", "train", "--resume", folder.name, *place])
     return Job(
-        net, prepared.data, prepared.validation, prepared.runtime, prepared.recipe, prepared.batches, seed, folder,
-        prepared.choices, _notes(prepared), resume_command, should_stop,
+        net, prepared.data, prepared.validation, prepared.runtime, prepared.recipe, batches_left(prepared, net), seed,
+        folder, prepared.choices, _notes(prepared, net), resume_command, should_stop,
     )  # fmt: skip

@@ -1,18 +1,20 @@
-"""The rule of an update: darknet's SGD, or one of torch's by the key `optimizer`.
+"""The rule of an update: darknet's SGD or Adam, or one of torch's by the key `optimizer`.
 
 darknet adds `decay * weight` to the gradient of weights only, never of biases and batch norm, and applies the rate
-outside the momentum: torch.optim.SGD with dampening 0 on the mean over the batch (`update_convolutional_layer`).
+outside the momentum: torch.optim.SGD with dampening 0 on the mean over the batch (`update_convolutional_layer`). Its
+Adam (`adam=1`) decays all parameters, and takes the sum over the batch: torch.optim.Adam on the mean with eps / batch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from darkcfg.engine.averaging import LateAverage
 from darkcfg.engine.muon import Muon
 from darkcfg.language.sections import Net
 from darkcfg.network.assembly import Network
@@ -21,6 +23,21 @@ from darkcfg.network.groups import TrainedParameter, parameter_groups
 _FILTER_DIMENSIONS = 4
 """Of the weights of a convolution, which optimizer=muon takes."""
 
+_NO_LIMIT = 1e38
+"""For a parameter that is not to change yet; infinity times 0 would be NaN."""
+
+
+class _Kind(NamedTuple):
+    """What the parameters of one group have in common."""
+
+    decay: float
+    factor: float
+    """On the network's learning rate."""
+    first_batch: int
+    """The rate is 0 before this update (`dont_update`, `burnin_update`)."""
+    epochs: float
+    """The rate is 0 after so many (`train_bias_epochs`); 0 is never."""
+
 
 @dataclass(frozen=True)
 class Group:
@@ -28,24 +45,37 @@ class Group:
 
     rate: Tensor
     factor: float
+    first_batch: int
     last_batch: int | None
-    """The rate is 0 after this many updates (`train_bias_epochs`); None is never."""
+    """The rate is 0 after this many updates; None is never."""
+
+    def set_rate(self, rate: Tensor, batch: Tensor) -> None:
+        """The group's rate in update number `batch`."""
+        if self.first_batch > 1:
+            rate = rate * (batch >= self.first_batch)
+        if self.last_batch is not None:
+            rate = rate * (batch <= self.last_batch)
+        torch.mul(rate, self.factor, out=self.rate)
 
 
 class Update:
-    """Applies gradients; every number that changes between steps lives in a device tensor."""
+    """Applies gradients; every number that changes between steps lives in a device tensor.
 
-    def __init__(self, net: Network, batches_per_epoch: float) -> None:
+    Args:
+        net: the network; its cfg says how.
+        batches_per_epoch: for keys in epochs.
+        batches: updates of the whole run, which `ema_alpha` needs.
+    """
+
+    def __init__(self, net: Network, batches_per_epoch: float, batches: int) -> None:
         self.groups: list[Group] = []
         self.optimizers: list[torch.optim.Optimizer] = []
         self.recipe = recipe = net.plan.net
         self.device = next(net.parameters()).device
         rows = [row for row in parameter_groups(net) if row.trained]
-        taken_by_muon = [
-            row
-            for row in rows
-            if recipe.optimizer == "muon" and row.is_weight and row.parameter.ndim == _FILTER_DIMENSIONS
-        ]
+        self.clipped = [row for row in rows if row.clip]
+        self.average = LateAverage(net, recipe.ema_alpha, batches) if recipe.ema_alpha else None
+        taken_by_muon = [row for row in rows if recipe.optimizer == "muon" and _suits_muon(row)]
         others = [row for row in rows if all(row is not taken for taken in taken_by_muon)]
         if taken_by_muon:
             factor = (recipe.muon_learning_rate or recipe.learning_rate) / (recipe.learning_rate or 1)
@@ -63,22 +93,30 @@ class Update:
         options: dict[str, Any],
         factor: float = 1.0,
     ) -> None:
-        """One optimizer whose groups differ in decay, in rate, or in when they stop."""
+        """One optimizer whose groups differ in decay, in rate, or in when they start and stop."""
         groups = []
-        for (decay, rate_factor, epochs), members in _alike(rows, self.recipe.decay):
-            last = round(epochs * batches_per_epoch) if epochs else None
+        for shared, members in _alike(rows, self.recipe):
+            last = round(shared.epochs * batches_per_epoch) if shared.epochs else None
             rate = torch.zeros((), device=self.device)
-            self.groups.append(Group(rate, factor * rate_factor, last))
-            groups.append({"params": [row.parameter for row in members], "lr": rate, "weight_decay": decay})
+            self.groups.append(Group(rate, factor * shared.factor, shared.first_batch, last))
+            groups.append({"params": [row.parameter for row in members], "lr": rate, "weight_decay": shared.decay})
         self.optimizers.append(kind(groups, **options))
 
     def apply(self, rate: Tensor, batch: Tensor) -> None:
         """One update with `rate`, the learning rate of update number `batch`, both 0-dim device tensors."""
         for group in self.groups:
-            now = rate if group.last_batch is None else rate * (batch <= group.last_batch)
-            torch.mul(now, group.factor, out=group.rate)
+            group.set_rate(rate, batch)
         for optimizer in self.optimizers:
             optimizer.step()
+        self._clip(batch)
+        if self.average:
+            self.average.follow(batch)
+
+    @torch.no_grad()
+    def _clip(self, batch: Tensor) -> None:
+        for row in self.clipped:
+            limit = (batch < row.first_batch) * _NO_LIMIT + row.clip
+            row.parameter.clamp_(-limit, limit)
 
     def forget_gradients(self) -> None:
         """Drop the gradients, so that the next backward pass writes instead of adding."""
@@ -86,8 +124,8 @@ class Update:
             optimizer.zero_grad(set_to_none=True)
 
     def state(self) -> list[Tensor]:
-        """Momentum and whatever else the rules keep, in a fixed order; empty before the first update."""
-        return list(self._state())
+        """Averages, momentum and whatever else the rules keep, in a fixed order; the rules' part exists after an update."""
+        return [*(self.average.state if self.average else []), *self._state()]
 
     def _state(self) -> Iterator[Tensor]:
         for optimizer in self.optimizers:
@@ -97,22 +135,27 @@ class Update:
                     yield from (kept[name] for name in sorted(kept) if isinstance(kept[name], Tensor))
 
 
-def _alike(
-    rows: Iterable[TrainedParameter], decay: float
-) -> list[tuple[tuple[float, float, float], list[TrainedParameter]]]:
-    """Rows that may share a group, keyed by decay, rate factor and the epochs they train (0 is all)."""
-    groups: dict[tuple[float, float, float], list[TrainedParameter]] = {}
+def _suits_muon(row: TrainedParameter) -> bool:
+    """Filters; but muon rescales its parameters even at rate 0, so not those that are still to wait."""
+    return row.is_weight and row.parameter.ndim == _FILTER_DIMENSIONS and row.first_batch == 1
+
+
+def _alike(rows: Iterable[TrainedParameter], recipe: Net) -> list[tuple[_Kind, list[TrainedParameter]]]:
+    """Rows that may share a group."""
+    groups: dict[_Kind, list[TrainedParameter]] = {}
     for row in rows:
-        key = (decay, row.learning_rate, 0.0) if row.is_weight else (0.0, row.learning_rate, row.train_bias_epochs)
-        groups.setdefault(key, []).append(row)
+        decay = recipe.decay if row.is_weight or recipe.adam else 0.0
+        kind = _Kind(decay, row.learning_rate, row.first_batch, row.train_bias_epochs)
+        groups.setdefault(kind, []).append(row)
     return list(groups.items())
 
 
 def _rule(name: str, recipe: Net, device: torch.device) -> tuple[type[torch.optim.Optimizer], dict[str, Any]]:
     fused = device.type in ("cuda", "cpu")
-    if name == "sgd":
+    if name == "sgd" and not recipe.adam:
         return torch.optim.SGD, {"lr": 0.0, "momentum": recipe.momentum, "nesterov": recipe.nesterov, "fused": fused}
-    kind = torch.optim.Adam if name == "adam" else torch.optim.AdamW
+    kind = torch.optim.AdamW if name == "adamw" else torch.optim.Adam
     betas = (recipe.B1, recipe.B2)
+    eps = recipe.eps / recipe.batch if recipe.adam else recipe.eps
     # A captured step needs the step count on the device.
-    return kind, {"betas": betas, "eps": recipe.eps, "fused": fused, "capturable": device.type == "cuda"}
+    return kind, {"betas": betas, "eps": eps, "fused": fused, "capturable": device.type == "cuda"}

@@ -15,6 +15,7 @@ from darkcfg.data.modes import Resize
 from darkcfg.engine.events import Choice
 from darkcfg.engine.runtime import hardware
 from darkcfg.language.plan import Plan
+from darkcfg.network.loading import LoadOptions
 from darkcfg.version import __version__
 
 
@@ -34,6 +35,15 @@ class Options:
     weights: str | None = None
     resize: Resize = "center-crop"
     skip_broken: bool = False
+    cutoff: int | None = None
+    skip_last: bool = False
+    allow_extra: bool = False
+    clear: bool = False
+
+    @property
+    def loading(self) -> LoadOptions:
+        """How the weights are taken."""
+        return LoadOptions(self.cutoff, self.skip_last, self.allow_extra, self.clear)
 
     @classmethod
     def of(cls, record: dict[str, Any]) -> Options:
@@ -43,9 +53,9 @@ class Options:
 
 
 def describe(
-    plan: Plan, data: Dataset, options: Options, choices: tuple[Choice, ...], batches: int, seed: int
+    plan: Plan, data: Dataset, options: Options, choices: tuple[Choice, ...], batches: int, seed: int, seen: int
 ) -> dict[str, object]:
-    """The content of run.json; environment variables are never part of it."""
+    """The content of run.json; `seen` is the images of the weights that the run begins with; environment variables are never part of it."""
     net = plan.net
     values = {field.name.rstrip("_"): getattr(net, field.name) for field in dataclasses.fields(net) if field.repr}
     return {
@@ -71,6 +81,7 @@ def describe(
         "classes": list(data.classes),
         "normalisation": {"mean": list(net.mean), "std": list(net.std), "scale": "pixels / 255"},
         "batches": batches,
+        "seen_before": seen,
         "recipe": values,
         "warnings": [str(warning) for warning in plan.warnings],
     }

@@ -64,7 +64,8 @@ class Step:
         device, recipe = runtime.device, net.plan.net
         self.batch, self.mini_batch = recipe.batch, recipe.batch // recipe.subdivisions
         self.subdivisions = recipe.subdivisions
-        self.update = Update(net, len(split) / recipe.batch)
+        self.batches_before = net.seen // recipe.batch
+        self.update = Update(net, len(split) / recipe.batch, self.batches_before + len(rates))
         self.augmentation = Augmentation(split, stream, smoothed(net.plan.outputs, recipe.label_smooth_eps), device)
         self.rates = torch.tensor([0.0, *rates], device=device)
         self.batches_done = torch.full((), first_batch, device=device)
@@ -126,7 +127,7 @@ class Step:
         kept = [tensor.detach().clone() for tensor in self.state]
         for parameter in self.net.parameters():
             parameter.grad = torch.zeros_like(parameter) if parameter.requires_grad else None
-        self.update.apply(torch.zeros_like(self.rates[0]), self.batches_done)
+        self.update.apply(torch.zeros_like(self.rates[0]), self.batches_done + self.batches_before)
         self.update.forget_gradients()
         self._put_back(kept)
 
@@ -157,7 +158,7 @@ class Step:
             self._part()
             self._row.add_(self.mini_batch)
         self.finite_batches.add_(self.alive)
-        self.update.apply(rate, self.batches_done)
+        self.update.apply(rate, self.batches_done + self.batches_before)
         if self.average:
             self.average.follow(self.batches_done)
 

@@ -16,6 +16,7 @@ from darkcfg.engine.runtime import choose_runtime, repeatable
 from darkcfg.language.errors import RunError, WeightsError
 from darkcfg.language.plan import Plan
 from darkcfg.network.assembly import build
+from darkcfg.network.loading import LoadOptions
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class Tested:
     device: str
     resize: Resize | None = None
     skip_broken: bool = False
+    allow_extra: bool = False
+    """The weights may hold more than the network."""
 
     def options(self) -> Options:
         """The run's options, or those of a cfg; with what the command line changes."""
@@ -88,7 +91,8 @@ def score(tested: Tested, progress: ProgressSink | None) -> Score:
     options = tested.options()
     runtime = choose_runtime(options.device, "fp32", compiled=None, deterministic=False)
     data = load_data(tested.plan, options, download=False, progress=progress)
-    net = build(tested.plan, tested.weights).to(runtime.device)
+    loading = LoadOptions(allow_extra=tested.allow_extra)
+    net = build(tested.plan, tested.weights, loading=loading).to(runtime.device)
     test = TestSet(data.test, data.classes, runtime.device)
     return Score(evaluate(net, test, repeatable()), tested, data.origin, data.left_out)
 

@@ -56,6 +56,7 @@ class Job:
     runtime: Runtime
     recipe: Recipe
     batches: int
+    """Updates still to do; the schedule begins behind those that the weights have seen."""
     seed: int
     folder: RunFolder
     choices: tuple[Choice, ...]
@@ -72,7 +73,9 @@ class Training:
         recipe = self.plan.net
         self.images = len(job.data.train)
         warmup = warmup_batches(recipe, self.images)
-        self.rates = [learning_rate(recipe, k, job.batches, warmup) for k in range(1, job.batches + 1)]
+        before = self.net.seen // recipe.batch
+        batches = range(before + 1, before + job.batches + 1)
+        self.rates = [learning_rate(recipe, batch, before + job.batches, warmup) for batch in batches]
         self.net.to(job.runtime.device)
         self.average = Average(self.net, recipe.ema_decay) if recipe.ema_decay else None
         self.tested = self.average.net if self.average else self.net

@@ -28,6 +28,7 @@ def check_layers(net: Net, layers: Sequence[Layer], reader: Reader) -> None:
         _check_shortcut(layer, reader)
         _check_factors(layer, reader)
         _check_loss(layer, layers, reader)
+        _check_numload(layer, reader)
 
 
 def _check_batch_norm(net: Net, layers: Sequence[Layer], reader: Reader) -> None:
@@ -61,6 +62,17 @@ def _check_shortcut(layer: Layer, reader: Reader) -> None:
         message = f"from= of layer {layer.index} [shortcut] names the layer before it, which is added to itself"
         hint = "-1 is the layer just before; a shortcut around the two layers before it is from=-3"
         reader.report("warning", "adds-itself", message, layer.spec.span_of("from"), hint=hint)
+
+
+def _check_numload(layer: Layer, reader: Reader) -> None:
+    spec = layer.spec
+    filters = spec.filters if isinstance(spec, Convolutional) else 0
+    if spec.numload and not filters:
+        message = f"'numload' has no effect in [{layer.type}]"
+        reader.report("warning", "no-effect", message, spec.span_of("numload"), hint="delete the line")
+    elif spec.numload > filters:
+        message = f"numload={spec.numload} reads more filters than the layer has"
+        reader.report("error", "bad-value", message, spec.span_of("numload"), expected=f"at most {filters}")
 
 
 def _check_loss(layer: Layer, layers: Sequence[Layer], reader: Reader) -> None:

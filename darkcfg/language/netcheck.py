@@ -6,10 +6,8 @@ from collections.abc import Callable
 
 from darkcfg.language.schema import Reader
 from darkcfg.language.sections.net import Net
+from darkcfg.language.sections.recipe import STRETCHING
 from darkcfg.language.warp import Warp
-
-_NEEDS_LENGTH = ("poly", "sgdr", "cosine", "linear")
-"""Policies that stretch over the whole run."""
 
 _KEYS_OF_POLICY = {
     "steps": ("steps",),
@@ -88,7 +86,7 @@ def _check_warmup(net: Net, reader: Reader) -> None:
 
 
 def _check_length(net: Net, reader: Reader) -> None:
-    if net.policy in _NEEDS_LENGTH and not (net.max_batches or net.epochs or (net.policy == "sgdr" and net.sgdr_cycle)):
+    if net.policy in STRETCHING and not (net.max_batches or net.epochs or (net.policy == "sgdr" and net.sgdr_cycle)):
         message = f"policy={net.policy} needs the length of the run"
         reader.report("error", "missing-key", message, net.span_of("policy"), expected="max_batches= or epochs=")
 
@@ -147,6 +145,9 @@ def _check_optimizer(net: Net, reader: Reader) -> None:
     if net.adam and net.optimizer:
         message = "adam= is C's rule and optimizer= is torch's: they exclude each other"
         reader.report("error", "conflict", message, net.span_of("optimizer"), hint="keep one of the two")
+    if net.adam and not net.is_set("eps"):
+        message = "no 'eps=' with adam=1: pjreddie's default 1e-7 is used; AlexeyAB's is 1e-6"
+        reader.report("warning", "default", message, net.span_of("adam"), hint="write the value that you mean")
     if net.nesterov and net.momentum == 0:
         message = "nesterov=1 needs a momentum above 0"
         reader.report("error", "conflict", message, net.span_of("nesterov"), hint="write momentum=0.9")
@@ -218,7 +219,7 @@ _CHECKS: tuple[tuple[tuple[str, ...], Callable[[Net, Reader], None]], ...] = (
     (("policy", "power"), _check_power),
     (("policy", "steps", "scales", "max_batches"), _check_steps),
     (("policy", "learning_rate", "learning_rate_min"), _check_cycles),
-    (("optimizer", "adam", "momentum", "nesterov"), _check_optimizer),
+    (("optimizer", "adam", "eps", "momentum", "nesterov"), _check_optimizer),
     (("mean", "std", "coordinates", "channels"), _check_normalisation),
     (("width", "height", "crop_padding", "crop_padding_mode", "min_crop", "max_crop"), _check_augmentation),
     (_WARP_KEYS, _check_crop_padding),

@@ -74,7 +74,17 @@ class Plan:
     @property
     def weights_bytes(self) -> int:
         """The exact size of the network's `.weights` file."""
-        return HEADER_BYTES + 4 * sum(layer.geometry.stored for layer in self.layers)
+        return HEADER_BYTES + 4 * sum(layer.geometry.stored for layer in self.layers if not layer.spec.dontsave)
+
+    @property
+    def frozen_before(self) -> int:
+        """Layers before this index are frozen: up to the last with stopbackward=1."""
+        return max((layer.index + 1 for layer in self.layers if layer.spec.stopbackward), default=0)
+
+    @property
+    def trained_from(self) -> int:
+        """Parameters of layers before this index are not trained: up to the last stopbackward=1 or train_only_bn=1."""
+        return max(self.frozen_before, *(layer.index + 1 for layer in self.layers if layer.spec.train_only_bn), 0)
 
     @property
     def activation_values(self) -> int:

@@ -14,6 +14,7 @@ from darkcfg.language.plan import Plan
 from darkcfg.network.convolutional import Convolutional
 from darkcfg.network.cost import Classifier, Cost, CostModule, Softmax, at_least_float32, cross_entropy, log_softmax
 from darkcfg.network.graph import Graph
+from darkcfg.network.loading import WHOLE, LoadOptions
 from darkcfg.network.weights import load_weights, save_weights
 
 
@@ -28,7 +29,9 @@ class Costs(NamedTuple):
     """(N, K) float32 without gradient, whose largest value is the answer: before [softmax] or [logistic]."""
 
 
-def build(plan: Plan, weights: str | Path | None = None, *, seed: int | None = None) -> Network:
+def build(
+    plan: Plan, weights: str | Path | None = None, *, seed: int | None = None, loading: LoadOptions = WHOLE
+) -> Network:
     """The network of a plan, in evaluation mode.
 
     Args:
@@ -36,9 +39,10 @@ def build(plan: Plan, weights: str | Path | None = None, *, seed: int | None = N
         weights: a file to load; without one the weights are initial and the rolling statistics move faster at first.
         seed: of the initial weights, the same on every device; None for others each time. The global generator of
             torch is not touched.
+        loading: how to take a file that does not fit as a whole.
 
     Raises:
-        NotBuiltError: a section or a format of weights that this version does not build.
+        NotBuiltError: a section that this version does not build.
         WeightsError: the file is missing, broken or of another network.
     """
     generator = Generator()
@@ -48,7 +52,7 @@ def build(plan: Plan, weights: str | Path | None = None, *, seed: int | None = N
         generator.manual_seed(seed)
     net = Network(plan, generator).eval()
     if weights is not None:
-        load_weights(net, weights)
+        load_weights(net, weights, loading)
     return net
 
 

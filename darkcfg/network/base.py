@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import repeat
 from typing import cast
 
 import torch
@@ -18,8 +19,12 @@ class LayerModule(nn.Module):
     """
 
     def stored(self) -> Iterator[Tensor]:
-        """The layer's numbers in the order of a `.weights` file; folded so that C computes the same outputs."""
+        """The layer's own tensors, or parts of them, in the order of a `.weights` file; reading writes to them."""
         yield from ()
+
+    def factors(self) -> Iterator[float]:
+        """For each of `stored`, the file holds it times this, so that C computes the same outputs."""
+        return repeat(1.0)
 
     def unsaid(self) -> Iterator[str]:
         """What a `.weights` file cannot say about this layer, one sentence each."""

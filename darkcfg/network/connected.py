@@ -39,11 +39,15 @@ class Connected(LayerModule):
 
     def stored(self) -> Iterator[Tensor]:
         """Biases, weights, and with batch norm scales, means and variances: not the order of a convolution."""
-        scale = self.logit_scale if self.linear else 1.0
         if self.bn:
-            yield from (self.bn.bias * scale, self.weight, self.bn.weight * scale, *self.bn.rolling)
+            yield from (self.bn.bias, self.weight, self.bn.weight, *self.bn.rolling)
         elif self.bias is not None:
-            yield from (self.bias * scale, self.weight * scale)
+            yield from (self.bias, self.weight)
+
+    def factors(self) -> Iterator[float]:
+        """`logit_scale` behind a linear activation is part of what is stored."""
+        scale = self.logit_scale if self.linear else 1.0
+        yield from (scale, 1.0, scale, 1.0, 1.0) if self.bn else (scale, scale)
 
     def unsaid(self) -> Iterator[str]:
         """A scale behind an activation that is not linear, and an epsilon other than C's."""

@@ -13,6 +13,7 @@ from darkcfg.network.base import LayerModule, trains
 from darkcfg.network.batchnorm import BatchNorm, Statistics
 from darkcfg.network.cost import CostModule
 from darkcfg.network.image import Coordinates, check_images, normalisation_of
+from darkcfg.network.loading import LoadReport
 from darkcfg.network.registry import module_for
 
 
@@ -20,23 +21,31 @@ class Graph(nn.Module):
     """Layer i of the plan is `layers.i`; its parameters are `layers.i.weight`, `.bias`, `.bn.weight`, `.bn.bias`.
 
     `normalisation` and `coordinates` are the first steps, `statistics` moves all rolling statistics, and `seen` is the
-    number of images the weights have been trained on.
+    number of images the weights have been trained on. `origin` tells what came from a file, None where nothing did.
     """
 
     def __init__(self, plan: Plan, generator: Generator) -> None:
         super().__init__()
         self.plan = plan
         self.seen = 0
+        self.origin: LoadReport | None = None
         self.normalisation = normalisation_of(plan.net)
         self.coordinates = Coordinates(plan.net.image) if plan.net.coordinates else nn.Identity()
         self.layers = nn.ModuleList(module_for(layer, generator) for layer in plan.layers)
-        for layer, module in self.layer_modules():
-            for name, parameter in module.named_parameters():
-                parameter.requires_grad_(trains(layer, name))
+        self._freeze()
         self.statistics = Statistics(module for module in self.modules() if isinstance(module, BatchNorm))
         self._sources = [[after_dropout(plan.layers, s, layer.index) for s in layer.sources] for layer in plan.layers]
         self._expiring = _expiring(self._sources)
         self._read = {source for sources in self._sources for source in sources}
+
+    def _freeze(self) -> None:
+        """Of frozen layers nothing changes, of others untrained no parameter."""
+        for layer, module in self.layer_modules():
+            for name, parameter in module.named_parameters():
+                parameter.requires_grad_(layer.index >= self.plan.trained_from and trains(layer, name))
+            for part in module.modules():
+                if isinstance(part, BatchNorm):
+                    part.frozen = part.frozen or layer.index < self.plan.frozen_before
 
     def prepare(self, x: Tensor) -> Tensor:
         """Images (N, C, H, W) in [0, 1] as the first layer sees them: normalised, with coordinates if asked for.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import safetensors.torch
@@ -14,6 +15,7 @@ from darkcfg.language.errors import WeightsError
 from darkcfg.language.files import write_bytes_atomically
 from darkcfg.network.base import place
 from darkcfg.network.graph import Graph
+from darkcfg.network.loading import LoadOptions, LoadReport, report_of
 
 VERSION = "1"
 SHOWN = 4
@@ -44,14 +46,18 @@ def read_safetensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str
         raise WeightsError("the weights file cannot be read", where=path, received=str(error)) from None
 
 
-def load_safetensors(net: Graph, path: str | Path) -> dict[str, str]:
-    """Copy a file's tensors into the network, which then goes on as one that came from a file; the metadata.
+def load_safetensors(net: Graph, path: str | Path, options: LoadOptions) -> LoadReport:
+    """Copy a file's tensors into the network; layers that `options` leave out may differ or lack.
 
     Raises:
         WeightsError: a name or a shape differs or a value is not finite; the network is left as it was.
     """
     tensors, metadata = read_safetensors(path)
-    state = net.state_dict()
+    wanted = options.wanted(net.plan)
+    state = {name: tensor for name, tensor in net.state_dict().items() if _layer_of(name) in wanted}
+    unread = sorted(tensors.keys() - state.keys())
+    if options.is_partial or options.allow_extra:
+        tensors = {name: tensor for name, tensor in tensors.items() if name in state}
     if differences := _differences(net, state, tensors):
         _refuse(path, differences)
     if broken := [name for name, tensor in tensors.items() if not torch.isfinite(tensor).all()]:
@@ -59,9 +65,19 @@ def load_safetensors(net: Graph, path: str | Path) -> dict[str, str]:
     with torch.no_grad():
         for name, tensor in state.items():
             tensor.copy_(tensors[name])
-    net.seen = _seen(metadata)
-    net.statistics.follow_file()
-    return metadata
+    numbers = Counter[int]()
+    for name, tensor in state.items():
+        numbers[_layer_of(name)] += tensor.numel()
+    rows = report_of(net.plan.layers, wanted, numbers)
+    return LoadReport(str(path), _seen(metadata), rows, len(unread), metadata)
+
+
+def _layer_of(name: str) -> int:
+    """The index in `layers.4.bn.bias`; -1 for a tensor of no layer."""
+    match name.split(".", 2):
+        case ["layers", number, _] if number.isdecimal():
+            return int(number)
+    return -1
 
 
 def _differences(net: Graph, state: dict[str, Tensor], tensors: dict[str, Tensor]) -> dict[str, list[tuple[str, str]]]:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import struct
 from pathlib import Path
 
-from darkcfg.language.errors import NotBuiltError, UsageError, WeightsError
-from darkcfg.language.plan import HEADER_BYTES
+from darkcfg.language.errors import UsageError, WeightsError
+from darkcfg.network.batchnorm import BatchNorm
 from darkcfg.network.darknet_file import write_darknet
+from darkcfg.network.darknet_header import is_darknet, refuse_other_file
+from darkcfg.network.darknet_reader import load_darknet
 from darkcfg.network.graph import Graph
+from darkcfg.network.loading import WHOLE, LoadOptions, LoadReport
 from darkcfg.network.safetensors_file import load_safetensors, write_safetensors
 
 SUFFIXES = (".weights", ".safetensors")
 
-LARGEST_VERSION = 1100
-"""In the header of a `.weights` file; above 1000 it says that matrices are transposed."""
+_START = 64
+"""Bytes that tell what a file is."""
 
 
 def save_weights(net: Graph, path: str | Path, seen: int = 0, classes: tuple[str, ...] = ()) -> tuple[str, ...]:
@@ -47,30 +49,57 @@ def save_weights(net: Graph, path: str | Path, seen: int = 0, classes: tuple[str
     return ()
 
 
-def load_weights(net: Graph, path: str | Path) -> dict[str, str]:
-    """Read a file into the network, by its content and not by its name; the metadata of the file.
+def load_weights(net: Graph, path: str | Path, options: LoadOptions = WHOLE) -> LoadReport:
+    """Read a file into the network, by its content and not by its name.
+
+    The network goes on counting images where the file stopped, unless `options.clear`. Its rolling statistics then move
+    as in C, unless a layer with batch norm is fresh: then all move as in a new network, or that layer's would mean
+    nothing for hundreds of steps.
+
+    Returns:
+        What became of each layer; also kept as `net.origin`.
 
     Raises:
         WeightsError: no such file, no file of weights, or of another network; the network is left as it was.
-        NotBuiltError: a file of C darknet.
+        UsageError: the options do not fit the network.
     """
+    _check_cutoff(net, options)
     start = _start(Path(path))
     if start[8:9] == b"{":
-        return load_safetensors(net, path)
-    if _is_darknet(start):
-        raise NotBuiltError("darkcfg does not read .weights files yet", where=path)
-    raise WeightsError(
-        "this is no file of weights", where=path, expected=" or ".join(SUFFIXES), received=repr(start[:8])
-    )
+        report = load_safetensors(net, path, options)
+    elif is_darknet(start):
+        report = load_darknet(net, path, options)
+    else:
+        raise refuse_other_file(path, start)
+    net.seen, net.origin = (0 if options.clear else report.seen), report
+    if _has_all_statistics(net, report):
+        net.statistics.follow_file()
+    return report
+
+
+def _check_cutoff(net: Graph, options: LoadOptions) -> None:
+    count = len(net.plan.layers)
+    if options.cutoff is not None and not 0 < options.cutoff <= count:
+        raise UsageError(
+            "there is no such layer to stop before",
+            where="--cutoff",
+            expected=f"1 to {count}, counted over all sections after [net]",
+            received=options.cutoff,
+        )
 
 
 def _start(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            return file.read(HEADER_BYTES)
+            return file.read(_START)
     except OSError as error:
         raise WeightsError("the weights file cannot be read", where=path, received=error.strerror) from None
 
 
-def _is_darknet(start: bytes) -> bool:
-    return len(start) == HEADER_BYTES and all(0 <= n <= LARGEST_VERSION for n in struct.unpack("<iii", start[:12]))
+def _has_all_statistics(net: Graph, report: LoadReport) -> bool:
+    loaded = {row.layer.index for row in report.rows if row.state == "loaded" and not row.layer.spec.dontloadscales}
+    return all(
+        layer.index in loaded
+        for layer, module in net.layer_modules()
+        if any(isinstance(part, BatchNorm) for part in module.modules())
+    )

@@ -57,6 +57,9 @@ RECIPES = {
     "adamw": {"optimizer": "adamw", "learning_rate": 0.003, "decay": 0.1},
     "muon": {"optimizer": "muon", "muon_learning_rate": 0.02},
     "muon and adamw": {"optimizer": "muon", "fallback_optimizer": "adamw", "learning_rate": 0.01},
+    "C's adam": {"adam": 1, "eps": 1e-6, "learning_rate": 0.003, "decay": 0.01},
+    "clip": {"clip": 0.2},
+    "late average": {"ema_alpha": 0.9},
     "average": {"ema_decay": 0.9},
     "augmentation": {"alternating_flip": 1, "cutout_size": 3, "crop_padding": 2},
     "C's defaults": {"max_crop": 16},
@@ -66,6 +69,13 @@ RECIPES = {
     "zero padding": {"crop_padding": 1, "crop_padding_mode": "zero", "subdivisions": 4},
     "smoothing": {"label_smooth_eps": 0.1, "policy": "poly", "power": 1, "warmup_epochs": 1},
     "normalisation": {"mean": "0.4,0.5,0.6", "std": "0.2,0.2,0.3"},
+}
+
+
+LAYERS = {
+    "frozen": conv(8, stopbackward=1) + conv(8) + head(3),
+    "statistics only": conv(8, train_only_bn=1) + conv(8) + head(3),
+    "late layers": conv(8, dont_update=9, clip=0.2) + conv(8, burnin_update=2) + head(3),
 }
 
 
@@ -102,6 +112,14 @@ def test_captured_steps_are_eager_steps(recipe: str, graph: Runtime, eager: Runt
     assert losses == pytest.approx(losses_of(stepped, STEPS), abs=ROUNDING)
     assert_same_state(named_state(captured), named_state(stepped), ROUNDING)
     assert captured.batches_done.item() == stepped.batches_done.item() == STEPS
+
+
+@pytest.mark.parametrize("layers", LAYERS)
+def test_captured_steps_of_layers_that_wait(layers: str, graph: Runtime, eager: Runtime) -> None:
+    plan, split = plan_of(LAYERS[layers], burn_in=10), split_of(72)
+    captured, stepped = step_of(plan, split, graph), step_of(plan, split, eager)
+    assert losses_of(captured, STEPS) == pytest.approx(losses_of(stepped, STEPS), abs=ROUNDING)
+    assert_same_state(named_state(captured), named_state(stepped), ROUNDING)
 
 
 def test_warm_up_and_capture_leave_no_trace(graph: Runtime, eager: Runtime) -> None:

@@ -148,6 +148,16 @@ def test_the_command_that_resumes(place: str, tmp_path: Path, monkeypatch: pytes
     assert folder.record()["seed"] == 3
 
 
+def test_a_resumed_run_knows_what_its_weights_had_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = prepared(plan_of(), monkeypatch)
+    net = new_network(made, 3)
+    net.seen = 3 * made.plan.net.batch
+    job = start_run(made, net, 3, RunFolder(tmp_path), lambda: False)
+    again = resume_run(made, 3, RunFolder(tmp_path), lambda: False)
+    assert job.batches == again.batches == made.batches - 3
+    assert again.net.seen == net.seen
+
+
 # --val
 
 

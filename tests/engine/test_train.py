@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import errno
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ from darkcfg.engine import train as train_module
 from darkcfg.engine.checkpoint import load_state
 from darkcfg.engine.evaluate import evaluate
 from darkcfg.engine.events import EpochDone, Interrupted, Note, Progress, RunDone, RunStarted, Saved
-from darkcfg.engine.train import Training
+from darkcfg.engine.train import Job, Training
 from darkcfg.language.errors import DivergenceError, RunError
 from darkcfg.report.files import MetricsFile, read_metrics
 
@@ -399,3 +400,20 @@ def test_a_full_disk_keeps_the_state_before(stopped: Path, monkeypatch: pytest.M
     monkeypatch.undo()
     _, events = train(job_of(plan_of(), DATA, stopped), resume=True)
     assert isinstance(events[-1], RunDone)
+
+
+def test_a_run_from_used_weights_is_resumed_exactly(tmp_path: Path) -> None:
+    """The schedule goes on from what the weights have seen, also in the process after a stop."""
+    plan = plan_of(policy="poly", power=1, epochs=0, max_batches=12, ema_alpha=0.5, momentum=0)
+
+    def job(name: str, stop: Callable[[], bool] = lambda: False) -> Job:
+        made = job_of(plan, DATA, tmp_path / name, stop=stop)
+        made.net.seen = 4 * plan.net.batch
+        return replace(made, batches=8)
+
+    whole, events = train(job("whole"))
+    train(job("parts", StopAfter(3)))
+    again, rest = train(job("parts"), resume=True)
+    assert whole.rates == pytest.approx([0.05 * (1 - batch / 12) for batch in range(5, 13)])
+    assert_same_state(named_state(again.step), named_state(whole.step))
+    assert rows_of(rest) == rows_of(events)[-len(rows_of(rest)) :]

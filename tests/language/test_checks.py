@@ -28,7 +28,7 @@ from language.samples import CONV, NET, errors, layer, net, plan_of, warnings
         ("policy=linear", "missing-key"),
         ("policy=cosine", "missing-key"),
         ("policy=sgdr", "missing-key"),
-        ("adam=1", "not-built"),
+        ("adam=1\noptimizer=adam", "conflict"),
     ],
 )
 def test_contradictions(lines: str, code: str) -> None:

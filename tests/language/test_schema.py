@@ -215,7 +215,7 @@ def test_rolling_average_written_as_c_thinks_of_it() -> None:
     assert warnings(NET + CONV + "batch_normalize=1\nbn_momentum=.5\n") == []
 
 
-@pytest.mark.parametrize("line", ["share_index=0", "stopbackward=1", "dontload=1", "numload=3", "clip=1"])
+@pytest.mark.parametrize("line", ["share_index=0", "cbn=1"])
 def test_key_that_is_not_built(line: str) -> None:
     assert errors(NET + CONV + line + "\n") == [("not-built", 11)]
     assert "None" not in str(found(NET + CONV + line + "\n")[0])

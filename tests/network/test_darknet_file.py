@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from network.samples import images, network_of, section
+from hypothesis import HealthCheck, given, settings
+from network.samples import images, network_of, plans, section
 from torch import Tensor
 
-from darkcfg.language.errors import NotBuiltError, UsageError
+from darkcfg.language.errors import UsageError
+from darkcfg.language.plan import Plan
 from darkcfg.network.assembly import Network, build
 
 CONVOLUTION = section("convolutional", filters=4, size=3, pad=1, batch_normalize=1, activation="leaky")
@@ -125,16 +127,30 @@ def test_another_suffix_is_refused(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_reading_says_that_it_is_not_built(tmp_path: Path) -> None:
-    net = network_of(PLAIN)
-    net.save_weights(tmp_path / "net.weights")
-    with pytest.raises(NotBuiltError, match=r"does not read \.weights"):
-        build(net.plan, tmp_path / "net.weights")
-
-
 def test_channels_last_filters_are_stored_in_cs_order(tmp_path: Path) -> None:
     net = randomised(network_of(PLAIN))
     _, before = written(net, tmp_path)
     _, after = written(net.to(memory_format=torch.channels_last), tmp_path)  # type: ignore[call-overload]
     assert isinstance(net.layers[0].weight, Tensor)
     np.testing.assert_array_equal(before, after)
+
+
+@given(plans)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_round_trip_of_random_networks_is_bit_exact(tmp_path: Path, plan: Plan) -> None:
+    net = randomised(build(plan, seed=1))
+    net.save_weights(tmp_path / "net.weights", seen=12)
+    loaded = build(plan, tmp_path / "net.weights")
+    assert all(torch.equal(tensor, loaded.state_dict()[name]) for name, tensor in net.state_dict().items())
+    loaded.save_weights(tmp_path / "again.weights", seen=loaded.seen)
+    assert (tmp_path / "again.weights").read_bytes() == (tmp_path / "net.weights").read_bytes()
+
+
+def test_std_and_logit_scale_are_unfolded_again(tmp_path: Path) -> None:
+    net = randomised(
+        network_of(PLAIN + section("connected", output=3, activation="linear", logit_scale=0.3), net="std=.3")
+    )
+    net.save_weights(tmp_path / "net.weights")
+    loaded = build(net.plan, tmp_path / "net.weights")
+    for name, tensor in net.state_dict().items():
+        torch.testing.assert_close(loaded.state_dict()[name], tensor)

@@ -36,7 +36,7 @@ def test_round_trip_is_bit_exact(tmp_path: Path) -> None:
 def test_metadata_tells_what_the_weights_belong_to(tmp_path: Path) -> None:
     net, path = trained(), tmp_path / "net.safetensors"
     save_weights(net, path, seen=12, classes=("a", "b", "c"))
-    metadata = load_weights(network_of(RESIDUAL), path)
+    metadata = load_weights(network_of(RESIDUAL), path).metadata
     assert metadata["cfg"] == net.plan.document.text
     assert json.loads(metadata["classes"]) == ["a", "b", "c"]
     assert json.loads(metadata["normalisation"]) == {"mean": [0.5], "std": []}

@@ -35,16 +35,24 @@ class LayerSpec(SectionSpec):
     train_bias_epochs: float = key(
         0.0, "train the biases for this many epochs, then freeze them; 0 is all the run", minimum=0, extension=True
     )
-    stopbackward: int = key(0, "freeze this layer's sources", minimum=0, pending=True)
+    stopbackward: int = key(
+        0, "freeze this layer and all before it: weights, batch norm and its rolling statistics", minimum=0, maximum=1
+    )
     onlyforward: bool = key(False, "only detection layers look at it", effect=False)
-    dontload: bool = key(False, "skip this layer when a .weights file is read", pending=True)
-    dontloadscales: bool = key(False, "the .weights file lacks this layer's batch norm", pending=True)
-    dontsave: bool = key(False, "leave the layer out of .weights files", pending=True, fork="pjreddie")
-    numload: int = key(0, "read only this many filters", minimum=0, pending=True, fork="pjreddie")
-    dont_update: bool = key(False, "do not train this layer", pending=True, fork="alexeyab")
-    burnin_update: int = key(0, "train during burn_in only", pending=True, fork="alexeyab")
-    train_only_bn: bool = key(False, "train batch norm only", pending=True, fork="alexeyab")
-    clip: float = key(0.0, "clamp weights to [-clip, clip] after each update", minimum=0, pending=True, fork="alexeyab")
+    dontload: bool = key(False, "skip this layer when a .weights file is read: the file lacks it")
+    dontloadscales: bool = key(False, "the .weights file lacks this layer's batch norm, but for its biases")
+    dontsave: bool = key(False, "leave the layer out of .weights files", fork="pjreddie")
+    numload: int = key(0, "the .weights file has only this many filters of [convolutional]", minimum=0, fork="pjreddie")
+    dont_update: int = key(0, "do not train this layer in the first batches, so many", minimum=0, fork="alexeyab")
+    burnin_update: int = key(
+        0, "do not train this layer before batch burnin_update * burn_in", minimum=0, fork="alexeyab"
+    )
+    train_only_bn: bool = key(
+        False, "of this layer and all before it, only the rolling statistics of batch norm move", fork="alexeyab"
+    )
+    clip: float = key(
+        0.0, "clamp the weights of [convolutional] to [-clip, clip] after each update", minimum=0, fork="alexeyab"
+    )
     truth: bool = key(False, "internal to C", effect=False, fork="pjreddie")
     smooth: float = key(0.0, "read by C and not used by classifiers", effect=False, fork="pjreddie")
 

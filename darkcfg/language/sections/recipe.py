@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from darkcfg.language.schema import SectionSpec, key
 
 POLICIES = ("constant", "step", "steps", "exp", "poly", "sigmoid", "sgdr", "random", "cosine", "linear")
+STRETCHING = ("poly", "sgdr", "cosine", "linear")
+"""Policies that stretch over the whole run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,12 +53,23 @@ class Optimizer(SectionSpec):
     )
     muon_learning_rate: float = key(0.0, "rate of optimizer=muon; learning_rate when 0", minimum=0, extension=True)
     muon_momentum: float = key(0.6, "momentum of optimizer=muon", minimum=0, below=1, extension=True)
-    adam: bool = key(False, "C's Adam", pending=True)
+    adam: bool = key(
+        False, "C's Adam: decay on all parameters and inside the gradient, which is the sum over the batch"
+    )
     B1: float = key(0.9, "first decay rate of Adam", minimum=0, below=1)
     B2: float = key(0.999, "second decay rate of Adam", minimum=0, below=1)
     eps: float = key(1e-7, "added to the root in Adam", minimum=0)
-    clip: float = key(0.0, "clamp weights to [-clip, clip] after each update", minimum=0, pending=True, fork="pjreddie")
-    ema_alpha: float = key(0.0, "C's moving average of the weights", minimum=0, pending=True, fork="alexeyab")
+    clip: float = key(
+        0.0, "clamp the weights of [convolutional] to [-clip, clip] after each update", minimum=0, fork="pjreddie"
+    )
+    ema_alpha: float = key(
+        0.0,
+        "average the weights of [convolutional] with this decay an update from half of max_batches on, put the average "
+        "in their place 1000 batches before the end",
+        minimum=0,
+        below=1,
+        fork="alexeyab",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
