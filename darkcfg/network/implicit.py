@@ -19,7 +19,7 @@ class Implicit(LayerModule):
         super().__init__()
         self.weight = nothing(spec.filters, spec.atoms)
         with torch.no_grad():
-            low, high = spec.mean_init - spec.std_init, spec.mean_init + spec.std_init
+            low, high = spec.mean - spec.std, spec.mean + spec.std
             self.weight.uniform_(low, high, generator=generator)
 
     def forward(self, x: Tensor) -> Tensor:

@@ -29,7 +29,7 @@ def test_one_factor_for_each_value() -> None:
 
 
 def test_implicit_values_are_the_same_for_every_image() -> None:
-    net = network_of(section("implicit", filters=5, atoms=3, mean_init=1, std_init=0.1))
+    net = network_of(section("implicit", filters=5, atoms=3, mean=1, std=0.1))
     output = net.layer_outputs(images(4))[0]
     assert output.shape == (4, 5, 3, 1)
     assert torch.equal(output[0], output[3])

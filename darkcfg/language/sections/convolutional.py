@@ -43,7 +43,7 @@ class Convolutional(BatchNormKeys):
     flipped: bool = key(False, "the .weights file holds the filters transposed")
     binary: bool = key(False, "binary weights", pending=True, shown=True)
     xnor: bool = key(False, "binary weights and inputs", pending=True, shown=True)
-    dot: float = key(0.0, "penalty on similar filters", pending=True, fork="pjreddie")
+    dot: float = key(0.0, "read by C and not used", effect=False)
     antialiasing: int = key(
         0,
         "slide with stride 1, then blur with the stride: 1 is 3x3, 2 is 2x2 without padding",

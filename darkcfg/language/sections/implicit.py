@@ -20,9 +20,8 @@ class Implicit(LayerSpec):
 
     filters: int = key(128, "number of output channels", minimum=1)
     atoms: int = key(1, "height of the output", minimum=1)
-    mean_init: float = key(0.0, "centre of the initial weights")
-    std_init: float = key(0.2, "half the width of their range", minimum=0)
-    data_type: int = key(0, "internal to C", effect=False)
+    mean: float = key(0.0, "centre of the initial weights")
+    std: float = key(0.2, "half the width of their range", minimum=0)
 
     def geometry(self, sources: Sequence[Shape]) -> Geometry:  # noqa: ARG002 - it reads none of them
         """Filters x atoms x 1."""

@@ -35,6 +35,7 @@ class Schedule(SectionSpec):
     sgdr_cycle: int = key(
         0, "batches of the first cycle of policy=sgdr; max_batches when 0", minimum=0, fork="alexeyab"
     )
+    seq_scales: tuple[float, ...] = key((), "of recurrent networks", effect=False, fork="alexeyab")
     sgdr_mult: int = key(2, "each cycle of policy=sgdr is this many times the one before", minimum=1, fork="alexeyab")
 
 

@@ -23,6 +23,7 @@ class Route(LayerSpec):
     groups: int = key(1, "split each source's channels into this many groups", minimum=1, fork="alexeyab")
     group_id: int = key(0, "which group to take, from 0", minimum=0, fork="alexeyab")
     stream: int = key(-1, "CUDA stream of C", effect=False, fork="alexeyab")
+    wait_stream: int = key(-1, "CUDA stream of C", effect=False, fork="alexeyab")
 
     def references(self) -> Iterator[Reference]:
         """Every source."""
