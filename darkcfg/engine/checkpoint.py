@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ import torch
 from torch import Tensor
 
 from darkcfg.language.errors import RunError
-from darkcfg.language.files import replacing
+from darkcfg.language.files import write_bytes_atomically
 
 FORMAT = 1
 
@@ -45,8 +46,10 @@ def save_state(path: Path, position: Position, tensors: list[Tensor], cfg: str) 
         "tensors": [tensor.detach().cpu() for tensor in tensors],
         "random": _random_states(),
     }
-    with replacing(path) as temporary:
-        torch.save(content, temporary)
+    # torch reports a full disk as a fault of its own; from memory to disk the error is the system's.
+    buffer = io.BytesIO()
+    torch.save(content, buffer)
+    write_bytes_atomically(path, buffer.getvalue())
 
 
 def load_state(path: Path, cfg: str) -> tuple[Position, list[Tensor], dict[str, Tensor]]:

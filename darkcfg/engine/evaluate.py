@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 import torch
 from torch import Tensor
@@ -36,26 +36,45 @@ class TestSet:
         return len(self.labels)
 
 
+class EvaluationStoppedError(Exception):
+    """The user asked to stop; there is no result."""
+
+
+@contextmanager
+def evaluating(net: Network) -> Iterator[None]:
+    """Evaluation mode inside the block, the mode before it afterwards."""
+    was_training = net.training
+    net.eval()
+    try:
+        yield
+    finally:
+        net.train(was_training)
+
+
 @torch.no_grad()
 def evaluate(
     net: Network,
     test: TestSet,
     context: AbstractContextManager[object],
     view: Callable[[Network, Tensor], Tensor] | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> Evaluation:
     """Evaluate every image of `test` under `context` (a precision); waits for the device once, at the end.
 
     The size of the batches depends on the network and the device's kind alone, so a repeated evaluation repeats every
     sum in the same order.
+
+    Raises:
+        EvaluationStoppedError: `should_stop` said so between two batches.
     """
-    was_training = net.training
-    net.eval()
     classes = len(test.classes)
     k = min(5, classes)
     confusion = torch.zeros(classes * classes, dtype=torch.int64, device=test.labels.device)
     sums = torch.zeros(2, dtype=torch.float64, device=test.labels.device)
-    with context:
+    with context, evaluating(net):
         for start in range(0, len(test), batch_size(net, test)):
+            if should_stop():
+                raise EvaluationStoppedError
             end = start + batch_size(net, test)
             labels = test.labels[start:end]
             scores = (view or Network.log_probabilities)(net, scale(test.images[start:end])).float()
@@ -64,7 +83,6 @@ def evaluate(
             sums[1] += (ranked == labels.unsqueeze(1)).sum()
             # Not bincount, which waits for the device to learn the largest value.
             confusion.index_add_(0, labels * classes + ranked[:, 0], torch.ones_like(labels))
-    net.train(was_training)
     return _result(confusion, sums, test.classes, k)
 
 

@@ -15,8 +15,8 @@ from darkcfg.data.recipe import Recipe
 from darkcfg.data.stream import Stream
 from darkcfg.engine.averaging import Average
 from darkcfg.engine.best import Best
-from darkcfg.engine.checkpoint import Position, load_state, restore_random, restore_tensors, save_state
-from darkcfg.engine.evaluate import VIEWS, TestSet, evaluate
+from darkcfg.engine.checkpoint import Position, load_state, restore_random, restore_tensors
+from darkcfg.engine.evaluate import VIEWS, EvaluationStoppedError, TestSet, evaluate
 from darkcfg.engine.events import (
     Choice,
     EpochDone,
@@ -33,15 +33,14 @@ from darkcfg.engine.folder import RunFolder
 from darkcfg.engine.metrics import Evaluation
 from darkcfg.engine.pacer import Pacer
 from darkcfg.engine.runtime import Runtime, repeatable
+from darkcfg.engine.saving import Saver
 from darkcfg.engine.step import Step, Totals
 from darkcfg.language.errors import DivergenceError
 from darkcfg.language.files import write_json_atomically
 from darkcfg.language.schedule import learning_rate, warmup_batches
 from darkcfg.network.assembly import Network
-from darkcfg.network.weights import save_weights
 
 _PROGRESS_SECONDS = 0.25
-_SAVE_SECONDS = 60.0
 _MOST_EVALUATIONS = 100
 
 
@@ -84,11 +83,12 @@ class Training:
         self.judge = TestSet(job.validation or job.data.test, classes, device)
         self.pacer = Pacer(device)
         self.batch = self.rows = 0
+        self.is_stopped = False
         self.seconds_before, self.began = 0.0, time.perf_counter()
         self.epoch_began = self.began
         self.best = Best()
         self.last: Evaluation | None = None
-        self.weights_notes: tuple[str, ...] = ()
+        self.saver = Saver(job.folder, self.plan, classes)
 
     def begin(self, *, resume: bool) -> None:
         """Make the step, and put everything back to where the saved state says."""
@@ -112,33 +112,50 @@ class Training:
         self.net.seen = position.seen_before
 
     def events(self) -> Iterator[Event]:
-        """Train to the end, or to where `should_stop` says so; call `begin` before."""
+        """Train to the end, or to where `should_stop` says so; call `begin` before.
+
+        Raises:
+            DivergenceError: a value is no longer finite; what was good before is in the folder.
+        """
         yield self._started()
         yield from map(Note, self.job.notes)
-        self.began = self.epoch_began = shown = saved = time.perf_counter()
-        shown_batch = self.batch
         self.net.train()
-        while self.batch < self.job.batches:
+        try:
+            yield from self._updates()
+        except DivergenceError as error:
+            self.saver.save_best(self.best, self._seen())  # it was evaluated, so it is finite
+            error.help = f"{error.help}; {self.saver.left()}"
+            raise
+
+    def _updates(self) -> Iterator[Event]:
+        self.began = self.epoch_began = shown = time.perf_counter()
+        shown_batch = self.batch
+        if self._is_epoch_end() and self.step.batches_since_taken:  # stopped in the evaluation of this epoch
+            yield from self._end_epoch()
+        while self.batch < self.job.batches and not self.is_stopped:
             self.step.run()
             self.pacer.pace()
             self.batch += 1
             now = time.perf_counter()
-            if self._epochs(self.batch) > self._epochs(self.batch - 1) or self.batch == self.job.batches:
-                yield self._end_epoch()
+            if self._is_epoch_end():
+                yield from self._end_epoch()
                 shown, shown_batch = time.perf_counter(), self.batch
             elif now - shown > _PROGRESS_SECONDS:
                 yield self._progress(self.batch - shown_batch, now - shown)
                 shown, shown_batch = time.perf_counter(), self.batch
-            if self.batch < self.job.batches and self.job.should_stop():
+            self.is_stopped = self.is_stopped or (self.batch < self.job.batches and self.job.should_stop())
+            if not self.is_stopped and self.saver.is_due(epoch_ended=shown_batch == self.batch):
                 yield self._save()
-                yield Interrupted(self.batch, self.job.batches, self.job.resume_command)
-                return
-            if shown - saved > _SAVE_SECONDS:
-                yield self._save()
-                saved = time.perf_counter()
         yield self._save()
-        yield from map(Note, dict.fromkeys(self.weights_notes))
+        if self.is_stopped:
+            yield Interrupted(self.batch, self.job.batches, self.job.resume_command)
+            return
+        yield from map(Note, dict.fromkeys(self.saver.notes))
         yield self._finish()
+
+    def _is_epoch_end(self) -> bool:
+        """Whether the last update reached the end of an epoch, or of the run."""
+        return self.batch > 0 and (self._crossed() or self.batch == self.job.batches)
 
     def _started(self) -> RunStarted:
         job, recipe = self.job, self.plan.net
@@ -167,25 +184,46 @@ class Training:
             self.rates[self.batch - 1], totals.mean_loss, totals.top1, images_per_s, self._seconds(), left,
         )  # fmt: skip
 
-    def _end_epoch(self) -> EpochDone:
-        totals = self.step.take_totals()
+    def _end_epoch(self) -> Iterator[EpochDone]:
+        """Evaluate and give the epoch's row; nothing, and a stopped run, where the evaluation was interrupted."""
+        totals = self.step.look_at_totals()
         self._check_finite(totals)
         images_per_s = self._images_per_s(totals.images)
-        is_last = self.batch == self.job.batches
-        # The run's last evaluation is the one that is reported, in fp32; those on the way may be in the run's precision.
-        context: AbstractContextManager[object] = repeatable() if is_last else self.job.runtime.autocast()
-        scored = evaluate(self.tested, self.judge, context) if is_last or self._is_due() else None
-        if scored and not math.isfinite(scored.loss):
-            raise self._diverged(self.batch, "test loss")
-        epoch, self.rows = self.rows + 1, self.rows + 1
+        try:
+            scored = self._evaluate_epoch()
+        except EvaluationStoppedError:
+            self.is_stopped = True
+            return
+        self.step.take_totals()
+        epoch, self.rows = self._epoch_number(), self.rows + 1
         is_best = scored is not None and self.best.offer(self.tested, scored, epoch)
         self.last = scored or self.last
         self.epoch_began = time.perf_counter()
-        return EpochDone(
+        yield EpochDone(
             epoch, self.batch, self._seen(), self.rates[self.batch - 1], totals.mean_loss, totals.top1,
             scored.loss if scored else None, scored.top1 if scored else None,
             images_per_s, self._seconds(), is_best, self.judged_on,
         )  # fmt: skip
+
+    def _evaluate_epoch(self) -> Evaluation | None:
+        is_last = self.batch == self.job.batches
+        if not is_last and not self._is_due():
+            return None
+        # The run's last evaluation is the one that is reported, in fp32; those on the way may be in the run's precision.
+        context: AbstractContextManager[object] = repeatable() if is_last else self.job.runtime.autocast()
+        scored = evaluate(self.tested, self.judge, context, should_stop=self.job.should_stop)
+        if not math.isfinite(scored.loss):
+            raise self._diverged(self.batch, "test loss")
+        return scored
+
+    def _epoch_number(self) -> int:
+        """The epoch that has just ended, or in which the run ends; one batch may reach over several."""
+        whole = self._epochs(self.batch)
+        number = whole if self._crossed() else whole + 1
+        return min(number, math.ceil(self._run_epochs()))
+
+    def _crossed(self) -> bool:
+        return self._epochs(self.batch) > self._epochs(self.batch - 1)
 
     def _is_due(self) -> bool:
         """Every epoch of a short run; of a long one, often enough for a chart."""
@@ -207,25 +245,18 @@ class Training:
             expected="finite numbers",
             received=f"NaN or infinity, at learning rate {self.rates[batch - 1]:.4g}",
             help="lower learning_rate (a tenth is a good first try), lengthen the warm-up (burn_in or warmup_epochs), "
-            "and add batch_normalize=1 where it is missing; state.pt holds the last good state, if one was saved",
+            "and add batch_normalize=1 where it is missing",
         )
 
     def _save(self) -> Saved:
-        """Weights first, state.pt last: the state is the truth, and everything it names is there before it."""
-        folder, seen = self.job.folder, self._seen()
         totals = self.step.look_at_totals()
         self._check_finite(totals)
-        nets = {"last.safetensors": self.tested, "last.weights": self.tested, "best.safetensors": self.best.unsaved}
-        for name, net in nets.items():
-            if net is not None:
-                self.weights_notes = save_weights(net, folder / name, seen, self.job.data.classes) or self.weights_notes
-        self.best.unsaved = None
         position = Position(
             self.batch, self.rows, self._seconds(), self.step.batches_since_taken, totals.loss, totals.correct,
             self.best.top1, self.best.epoch, self.net.seen,
         )  # fmt: skip
-        save_state(folder / "state.pt", position, self.step.state, self.plan.document.text)
-        return Saved(self.batch, str(folder / "state.pt"))
+        self.saver.save(position, self.tested, self.best, lambda: self.step.state, self._seen())
+        return Saved(self.batch, str(self.job.folder / "state.pt"))
 
     def _finish(self) -> RunDone:
         judged = self.last or evaluate(self.tested, self.judge, repeatable())

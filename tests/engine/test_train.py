@@ -33,6 +33,7 @@ from darkcfg.engine.evaluate import evaluate
 from darkcfg.engine.events import EpochDone, Interrupted, Note, Progress, RunDone, RunStarted, Saved
 from darkcfg.engine.train import Job, Training
 from darkcfg.language.errors import DivergenceError, RunError
+from darkcfg.network.assembly import build
 from darkcfg.report.files import MetricsFile, read_metrics
 
 DATA = data_of()
@@ -41,7 +42,7 @@ DATA = data_of()
 def test_the_events_of_a_run(tmp_path: Path) -> None:
     _, events = train(job_of(plan_of(epochs=3), DATA, tmp_path))
     assert [type(event) for event in events if not isinstance(event, Progress)] == [
-        RunStarted, EpochDone, EpochDone, EpochDone, Saved, RunDone,
+        RunStarted, EpochDone, Saved, EpochDone, EpochDone, Saved, RunDone,
     ]  # fmt: skip
     started, done = events[0], events[-1]
     assert isinstance(started, RunStarted)
@@ -113,7 +114,9 @@ def test_best_is_chosen_on_the_validation_images(tmp_path: Path) -> None:
 
 def test_best_is_the_network_of_its_epoch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan, scores = plan_of(epochs=5), iter([0.2, 0.7, 0.3, 0.7, 0.1])
-    monkeypatch.setattr(train_module, "evaluate", lambda *given: replace(evaluate(*given), top1=next(scores)))
+    monkeypatch.setattr(
+        train_module, "evaluate", lambda *given, **more: replace(evaluate(*given, **more), top1=next(scores))
+    )
     training, events = train(job_of(plan, DATA, tmp_path))
     assert [row[8] for row in rows_of(events)] == [
         True,
@@ -124,7 +127,7 @@ def test_best_is_the_network_of_its_epoch(tmp_path: Path, monkeypatch: pytest.Mo
     ]  # the first of equals stays the best
     assert (training.best.top1, training.best.epoch) == (0.7, 2)
     monkeypatch.undo()
-    early, _ = train(job_of(plan, DATA, tmp_path / "early", stop=StopAfter(10)))
+    early, _ = train(job_of(plan_of(epochs=2), DATA, tmp_path / "early"))
     assert_same_state(
         load_file(tmp_path / "best.safetensors"), {n: t.detach() for n, t in early.net.state_dict().items()}
     )
@@ -277,12 +280,35 @@ def test_rows_beyond_the_saved_state_are_cut(tmp_path: Path) -> None:
     assert [row[0] for row in rows_of(events)] == [2, 3, 4]
 
 
-def test_a_stop_in_the_last_batch_is_no_interruption(tmp_path: Path) -> None:
+def test_a_stop_in_the_first_batch(tmp_path: Path) -> None:
     _, events = train(job_of(plan_of(epochs=1), DATA, tmp_path, stop=lambda: True))
     assert isinstance(events[-1], Interrupted)
     assert events[-1].batch == 1
-    _, events = train(job_of(plan_of(epochs=1, batch=80), DATA, tmp_path / "one", stop=lambda: True))
+
+
+def test_a_stop_during_the_last_evaluation_is_finished_by_resuming(tmp_path: Path) -> None:
+    """Ctrl-C need not wait for the evaluation; the row of its epoch comes when the run goes on."""
+    plan = plan_of(epochs=1, batch=80)
+    _, events = train(job_of(plan, DATA, tmp_path, stop=lambda: True))
+    assert isinstance(events[-1], Interrupted)
+    assert rows_of(events) == []
+    _, unbroken = train(job_of(plan, DATA, tmp_path / "unbroken"))
+    _, events = train(job_of(plan, DATA, tmp_path), resume=True)
     assert isinstance(events[-1], RunDone)
+    assert rows_of(events) == rows_of(unbroken)
+
+
+def test_divergence_keeps_the_good_epochs(tmp_path: Path) -> None:
+    plan = plan_of(epochs=9, policy="steps", steps=12, scales="1e30")
+    with pytest.raises(DivergenceError) as caught:
+        train(job_of(plan, DATA, tmp_path))
+    assert "state.pt, last.safetensors, best.safetensors" in str(caught.value.help)
+    assert torch.isfinite(build(plan, tmp_path / "best.safetensors")(torch.rand(1, 3, 8, 8))).all()
+
+
+def test_an_epoch_is_counted_by_images_where_a_batch_holds_several(tmp_path: Path) -> None:
+    _, events = train(job_of(plan_of(epochs=10, batch=320), DATA, tmp_path))
+    assert [row[0] for row in rows_of(events)] == [4, 8, 10]
 
 
 def test_a_state_at_the_end_of_the_run_is_finished_by_resuming(tmp_path: Path) -> None:
@@ -387,11 +413,15 @@ def test_a_state_of_another_network(stopped: Path) -> None:
 def test_a_full_disk_keeps_the_state_before(stopped: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = (stopped / "state.pt").read_bytes()
 
-    def full(_content: object, path: Path) -> None:
-        Path(path).write_bytes(before[:100])
-        raise OSError(errno.ENOSPC, "No space left on device")
+    write = Path.write_bytes
 
-    monkeypatch.setattr(torch, "save", full)
+    def full(path: Path, content: bytes) -> int:
+        if path.suffix == ".pt":
+            write(path, content[:100])
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(path, content)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(RunError, match="No space left") as caught:
         train(job_of(plan_of(), DATA, stopped), resume=True)
     assert "make room" in str(caught.value.help)
