@@ -8,7 +8,10 @@ from pathlib import Path
 import click
 
 from darkcfg.data.modes import RESIZES
-from darkcfg.language.errors import CfgError
+from darkcfg.engine.folder import RunFolder, all_runs, find_run, is_run
+from darkcfg.engine.metrics import Evaluation
+from darkcfg.language.errors import CfgError, UsageError, did_you_mean
+from darkcfg.language.library import package_cfgs
 from darkcfg.language.plan import Plan
 
 runs_dir_option = click.option(
@@ -50,6 +53,34 @@ def show_warnings(plan: Plan, *, strict: bool = False) -> None:
         raise CfgError(plan.warnings)
     for warning in plan.warnings:
         click.echo(f"{warning}\n", err=True)
+
+
+def run_named(runs_dir: Path, name: str | None) -> RunFolder | None:
+    """The run that a RUN or CFG argument means: the newest without one, None when it is the name of a cfg.
+
+    Raises:
+        UsageError: it is neither a run, nor a file, nor a cfg of the package.
+    """
+    if name is None or is_run(name) or is_run(runs_dir / name):
+        return find_run(runs_dir, name)
+    if Path(name).is_file() or name.removesuffix(".cfg") in package_cfgs():
+        return None
+    raise UsageError(
+        f"there is no run and no cfg '{name}'",
+        where=f"{name} and {runs_dir / name}",
+        expected="a run folder (one with run.json), its name under --runs-dir, a cfg file, or a cfg of the package",
+        help=did_you_mean(Path(name).name, [*(run.name for run in all_runs(runs_dir)), *package_cfgs()]),
+    )
+
+
+def draw_confusion_of(scored: Evaluation, folder: RunFolder) -> None:
+    """The confusion matrix as a picture; where that fails the figures are worth no less."""
+    from darkcfg.report.confusion import draw_confusion
+
+    try:
+        draw_confusion(scored.confusion, scored.classes, folder / "confusion.png", title=folder.name)
+    except Exception as error:  # noqa: BLE001 - whatever a picture fails of
+        click.echo(f"warning: confusion.png could not be drawn: {error}", err=True)
 
 
 def screen_columns() -> int:

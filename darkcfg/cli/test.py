@@ -14,16 +14,16 @@ from darkcfg.cli.options import (
     data_dir_option,
     data_option,
     device_option,
+    draw_confusion_of,
     resize_option,
+    run_named,
     runs_dir_option,
     screen_columns,
     show_warnings,
     skip_broken_option,
 )  # fmt: skip
 from darkcfg.data.modes import Resize
-from darkcfg.engine.folder import RunFolder, find_run, is_run
-from darkcfg.engine.metrics import Evaluation
-from darkcfg.language.errors import RunError, UsageError
+from darkcfg.language.errors import UsageError
 from darkcfg.language.library import find_cfg
 from darkcfg.language.plan import read
 
@@ -57,16 +57,15 @@ def command(  # noqa: PLR0913, PLR0917 - one argument for each option
 
     With no argument the newest run. The figures are those of one view of each image, in fp32.
     """
-    folder = None
-    if cfg is None or is_run(cfg) or (weights is None and is_run(runs_dir / cfg)):
-        folder = find_run(runs_dir, cfg)
+    if folder := run_named(runs_dir, cfg):
         if weights is not None:
             raise UsageError(f"{cfg} is a run, which has its own weights", expected="darkcfg test RUN [--weights best]")
         plan, weights = read(folder / "net.cfg"), folder / f"{which}.safetensors"
     elif weights is None:
+        find_cfg(cfg or "")
         raise UsageError(f"{cfg} is a cfg, and test needs weights too", expected="darkcfg test CFG WEIGHTS, or a run")
     else:
-        plan = read(find_cfg(cfg))
+        plan = read(find_cfg(cfg or ""))
         show_warnings(plan)
     from darkcfg.engine.testing import Tested, score
     from darkcfg.report.loading import loading_sink
@@ -76,8 +75,8 @@ def command(  # noqa: PLR0913, PLR0917 - one argument for each option
         skip_broken=skip_broken,
     )  # fmt: skip
     result = score(tested, loading_sink(sys.stderr, quiet=quiet or as_json))
-    if result.left_out:
-        click.echo(f"note: {result.left_out}", err=True)
+    for note in result.notes:
+        click.echo(f"note: {note}", err=True)
     if as_json:
         click.echo(json.dumps(result.as_json(), indent=2, ensure_ascii=False))
     elif quiet:
@@ -90,15 +89,5 @@ def command(  # noqa: PLR0913, PLR0917 - one argument for each option
         click.echo(
             evaluation_text(result.evaluation, where=result.places(), columns=min(screen_columns(), 100)), nl=False
         )
-    if folder:
-        _draw(result.evaluation, folder)
-
-
-def _draw(scored: Evaluation, folder: RunFolder) -> None:
-    """The confusion matrix as a picture; a run on a disk that cannot be written is tested all the same."""
-    from darkcfg.report.confusion import draw_confusion
-
-    try:
-        draw_confusion(scored.confusion, scored.classes, folder / "confusion.png", title=folder.name)
-    except RunError as error:
-        click.echo(f"warning: {error}", err=True)
+    if folder and result.is_of_the_run:
+        draw_confusion_of(result.evaluation, folder)

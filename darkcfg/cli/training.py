@@ -4,57 +4,27 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import click
 
-from darkcfg.engine.events import Choice, Interrupted, RunDone, Sink
-from darkcfg.engine.folder import RunFolder, create_run, find_run
+from darkcfg.cli.interrupts import StopSwitch
+from darkcfg.cli.options import draw_confusion_of
+from darkcfg.engine.events import Choice, Event, Interrupted, RunDone, Sink
+from darkcfg.engine.folder import RunFolder, create_run, find_run, owned
 from darkcfg.engine.launch import Prepared, choose_data, lasting, new_network, prepare, resume_run, start_run
 from darkcfg.engine.record import Options
 from darkcfg.engine.train import Job, Training
 from darkcfg.language.errors import UsageError
 from darkcfg.language.plan import Plan, read
 from darkcfg.report.charts import ChartFile
-from darkcfg.report.confusion import draw_confusion
 from darkcfg.report.console import console_sink
 from darkcfg.report.files import MetricsFile, read_metrics
 from darkcfg.report.loading import loading_sink
 from darkcfg.report.statistics import summary_text
 from darkcfg.report.units import percent
-
-
-class StopSwitch:
-    """Ctrl-C asks for a stop after the current step; a second one stops at once."""
-
-    def __init__(self) -> None:
-        self.is_on = False
-
-    def __call__(self) -> bool:
-        """Whether a stop was asked for."""
-        return self.is_on
-
-    @contextmanager
-    def armed(self) -> Iterator[None]:
-        """Take SIGINT and SIGTERM while the block runs."""
-        signals = (signal.SIGINT, signal.SIGTERM)
-        before = [signal.signal(number, self._asked) for number in signals]
-        try:
-            yield
-        finally:
-            for number, handler in zip(signals, before, strict=True):
-                signal.signal(number, handler)
-
-    def _asked(self, _number: int, _frame: FrameType | None) -> None:
-        if self.is_on:
-            raise KeyboardInterrupt
-        self.is_on = True
 
 
 def start(plan: Plan, flags: dict[str, Any]) -> None:
@@ -72,18 +42,29 @@ def start(plan: Plan, flags: dict[str, Any]) -> None:
 
         rehearse(prepared, flags["seed"], Path(f"{plan.name}-samples.png"))
         return
-    switch, results = StopSwitch(), []
-    for seed in range(flags["seed"], flags["seed"] + flags["count"]):
-        name = flags["name"] if flags["count"] == 1 or not flags["name"] else f"{flags['name']}-{seed}"
-        net = new_network(prepared, seed)  # before the folder: weights that do not fit leave no trace
-        job = start_run(prepared, net, seed, create_run(flags["runs_dir"], plan.name, name), switch)
-        results.append(_train(job, switch, flags, resume=False))
-    _print_results(results, flags)
+    switch = StopSwitch()
+    results: list[RunDone] = []
+    try:
+        for seed in range(flags["seed"], flags["seed"] + flags["count"]):
+            name = flags["name"] if flags["count"] == 1 or not flags["name"] else f"{flags['name']}-{seed}"
+            net = new_network(prepared, seed)  # before the folder: weights that do not fit leave no trace
+            folder = create_run(flags["runs_dir"], plan.name, name)
+            with owned(folder):
+                results.append(_train(start_run(prepared, net, seed, folder, switch), switch, flags, resume=False))
+    finally:
+        # Also when one of several runs was stopped or diverged: the others are finished.
+        if results:
+            _print_results(results, flags)
 
 
 def resume(flags: dict[str, Any]) -> None:
     """Go on with a run from its state.pt."""
     folder = find_run(flags["runs_dir"], flags["resumed"] or None)
+    with owned(folder):
+        _resume(folder, flags)
+
+
+def _resume(folder: RunFolder, flags: dict[str, Any]) -> None:
     record = folder.record()
     if (folder / "result.json").is_file():
         raise UsageError("the run is finished", where=folder.path, help="start a new one: darkcfg train CFG [WEIGHTS]")
@@ -102,11 +83,11 @@ def resume(flags: dict[str, Any]) -> None:
 
 
 def _check_same_data(prepared: Prepared, record: dict[str, Any], folder: RunFolder) -> None:
-    if prepared.data.fingerprint != record["data"]["fingerprint"]:
+    if prepared.data.fingerprint != record["data"].get("fingerprint"):
         raise UsageError(
             "the data is not what the run began with",
             where=folder.path,
-            expected=f"fingerprint {record['data']['fingerprint']} of {record['data']['origin']}",
+            expected=f"fingerprint {record['data'].get('fingerprint')} of {record['data'].get('origin')}",
             received=f"fingerprint {prepared.data.fingerprint} of {prepared.data.origin}",
             help="give the same images, or start a new run",
         )
@@ -127,8 +108,7 @@ def _train(job: Job, switch: StopSwitch, flags: dict[str, Any], *, resume: bool)
     try:
         with switch.armed():
             for event in training.events():
-                for sink in sinks:
-                    sink.take(event)
+                _hand_on(event, sinks, switch)
                 last = event
     finally:
         for sink in sinks:
@@ -136,9 +116,18 @@ def _train(job: Job, switch: StopSwitch, flags: dict[str, Any], *, resume: bool)
     if isinstance(last, Interrupted):
         sys.exit(130)
     assert isinstance(last, RunDone)
-    confusion = training.final
-    draw_confusion(confusion.confusion, confusion.classes, job.folder / "confusion.png", title=job.folder.name)
+    draw_confusion_of(training.final, job.folder)
     return last
+
+
+def _hand_on(event: Event, sinks: list[Sink], switch: StopSwitch) -> None:
+    for sink in tuple(sinks):
+        try:
+            sink.take(event)
+        except BrokenPipeError:
+            # Whoever read the output is gone, `| head` say: the run stops, with its state saved.
+            sinks.remove(sink)
+            switch.ask()
 
 
 def _print_results(results: list[RunDone], flags: dict[str, Any]) -> None:

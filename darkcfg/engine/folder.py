@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,29 @@ def all_runs(runs_dir: Path) -> Iterator[RunFolder]:
     """Every run below `runs_dir`, by name."""
     if runs_dir.is_dir():
         yield from (RunFolder(path) for path in sorted(runs_dir.iterdir()) if is_run(path))
+
+
+@contextmanager
+def owned(run: RunFolder) -> Iterator[None]:
+    """Hold the run while the block trains it; two processes would overwrite each other's state.
+
+    Raises:
+        RunError: another process holds it.
+    """
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(run / ".lock")
+    try:
+        with os_errors(run / ".lock"):
+            lock.acquire(timeout=0)
+    except Timeout:
+        help_text = "wait until it is done, or stop it with Ctrl-C, which saves"
+        raise RunError("another process is training this run", where=run.path, help=help_text) from None
+    try:
+        yield
+    finally:
+        lock.release()
+        (run / ".lock").unlink(missing_ok=True)
 
 
 def is_run(path: str | Path) -> bool:

@@ -92,6 +92,8 @@ def _choose_precision(wanted: str, device: torch.device) -> tuple[Precision, Cho
             "tf32 exists on CUDA devices only", where="--precision", expected="fp32 or bf16 on this device"
         )
     known: dict[str, Precision] = {"fp32": "fp32", "tf32": "tf32", "bf16": "bf16"}
+    if wanted not in known:  # the command line has checked its own; this one came from a run.json
+        raise UsageError("unknown precision", where="run.json", expected=", ".join(known), received=wanted)
     return known[wanted], Choice("precision", wanted, "by --precision")
 
 

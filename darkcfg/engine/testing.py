@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from darkcfg.data.dataset import Dataset
 from darkcfg.data.modes import Resize
 from darkcfg.data.progress import ProgressSink
 from darkcfg.engine.evaluate import TestSet, evaluate
@@ -13,9 +16,9 @@ from darkcfg.engine.launch import choose_data, load_data
 from darkcfg.engine.metrics import Evaluation
 from darkcfg.engine.record import Options
 from darkcfg.engine.runtime import choose_runtime, repeatable
-from darkcfg.language.errors import RunError, WeightsError
+from darkcfg.language.errors import DataError, RunError, WeightsError
 from darkcfg.language.plan import Plan
-from darkcfg.network.assembly import build
+from darkcfg.network.assembly import Network, build
 from darkcfg.network.loading import LoadOptions
 
 
@@ -58,14 +61,20 @@ class Score:
     evaluation: Evaluation
     tested: Tested
     data_origin: str
-    left_out: str | None
+    notes: tuple[str, ...]
+    """What a person should know about the data."""
 
     def places(self) -> dict[str, str]:
         """What a person may want to open next."""
         folder = self.tested.folder
         places = {"run": str(folder.path)} if folder else {"cfg": self.tested.plan.document.file}
         places |= {"weights": str(self.tested.weights), "data": self.data_origin}
-        return places | ({"confusion": str(folder / "confusion.png")} if folder else {})
+        return places | ({"confusion": str(folder / "confusion.png")} if folder and self.is_of_the_run else {})
+
+    @property
+    def is_of_the_run(self) -> bool:
+        """Whether the images are the run's own, so that the figures belong into its folder."""
+        return self.tested.folder is not None and self.tested.data is None
 
     def as_json(self) -> dict[str, object]:
         """The contract of `test --json`."""
@@ -85,7 +94,12 @@ class Score:
 
 
 def score(tested: Tested, progress: ProgressSink | None) -> Score:
-    """Load and evaluate; raises DataError when the data is gone, RunError when the run has no weights yet."""
+    """Load and evaluate.
+
+    Raises:
+        DataError: the data is gone, or its classes are not those the weights were trained for.
+        RunError: the run has no weights yet.
+    """
     if not tested.weights.exists():
         raise _without_weights(tested)
     options = tested.options()
@@ -93,8 +107,36 @@ def score(tested: Tested, progress: ProgressSink | None) -> Score:
     data = load_data(tested.plan, options, download=False, progress=progress)
     loading = LoadOptions(allow_extra=tested.allow_extra)
     net = build(tested.plan, tested.weights, loading=loading).to(runtime.device)
+    _check_same_classes(net, data)
     test = TestSet(data.test, data.classes, runtime.device)
-    return Score(evaluate(net, test, repeatable()), tested, data.origin, data.left_out)
+    return Score(evaluate(net, test, repeatable()), tested, data.origin, _notes(tested, data))
+
+
+def _check_same_classes(net: Network, data: Dataset) -> None:
+    """Weights know the order of their classes by name; in another order every figure would be wrong."""
+    trained_for = json.loads(net.origin.metadata.get("classes", "[]")) if net.origin else []
+    if trained_for and tuple(trained_for) != data.classes:
+        raise DataError(
+            "the classes of the images are not those that the weights were trained for",
+            where=data.origin,
+            expected=_few(trained_for),
+            received=_few(data.classes),
+            help="give the classes the same names, in folders or in labels=, as in training",
+        )
+
+
+def _few(names: Sequence[str], limit: int = 8) -> str:
+    shown = ", ".join(names[:limit])
+    return f"{shown} and {len(names) - limit} more" if len(names) > limit else shown
+
+
+def _notes(tested: Tested, data: Dataset) -> tuple[str, ...]:
+    notes = [data.left_out] if data.left_out else []
+    if tested.folder and tested.data is None:
+        before = tested.folder.record()["data"].get("fingerprint")
+        if before and before != data.fingerprint:
+            notes.append("the images or labels are not those that the run was trained and tested on")
+    return tuple(notes)
 
 
 def _without_weights(tested: Tested) -> Exception:

@@ -126,3 +126,38 @@ def test_the_cfg_of_a_run_was_damaged(darkcfg: Darkcfg, trained: Path) -> None:
     assert darkcfg("test").code == 1
     (trained / "net.cfg").write_text("nonsense")
     assert darkcfg("test").code == 2
+
+
+def test_classes_of_other_names_are_refused(darkcfg: Darkcfg, trained: Path) -> None:
+    for split in ("train", "test"):
+        Path("parts", split, "class0").rename(Path("parts", split, "zebra"))
+    for words in (("test",), ("test", "net.cfg", trained / "last.safetensors", "--data", "parts")):
+        done = darkcfg(*words)
+        assert done.code == 1
+        assert "expected: class0, class1, class2" in done.err
+        assert "received: class1, class2, zebra" in done.err
+
+
+def test_images_that_changed_since_are_said(darkcfg: Darkcfg, trained: Path) -> None:
+    folder = Path("parts/test")
+    first, second = (sorted((folder / name).iterdir())[0] for name in ("class0", "class1"))
+    content = first.read_bytes()
+    first.write_bytes(second.read_bytes())
+    second.write_bytes(content)
+    done = darkcfg("test")
+    assert done.code == 0
+    assert "not those that the run was trained and tested on" in done.err
+
+
+def test_figures_on_other_images_stay_out_of_the_run(darkcfg: Darkcfg, trained: Path) -> None:
+    (trained / "confusion.png").unlink()
+    write_parts(Path("others"))
+    assert darkcfg("test", "--data", "others").code == 0
+    assert not (trained / "confusion.png").exists()
+
+
+def test_neither_a_run_nor_a_cfg(darkcfg: Darkcfg, trained: Path) -> None:
+    done = darkcfg("test", "net-0002")
+    assert done.code == 2
+    assert "there is no run and no cfg 'net-0002'" in done.err
+    assert f"did you mean '{trained.name}'?" in done.err
