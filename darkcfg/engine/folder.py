@@ -114,12 +114,12 @@ def owned(run: RunFolder) -> Iterator[None]:
     from filelock import FileLock, Timeout
 
     lock = FileLock(run / ".lock")
-    try:
-        with os_errors(run / ".lock"):
+    with os_errors(run / ".lock"):
+        try:
             lock.acquire(timeout=0)
-    except Timeout:
-        help_text = "wait until it is done, or stop it with Ctrl-C, which saves"
-        raise RunError("another process is training this run", where=run.path, help=help_text) from None
+        except Timeout:
+            help_text = "wait until it is done, or stop it with Ctrl-C, which saves"
+            raise RunError("another process is training this run", where=run.path, help=help_text) from None
     try:
         yield
     finally:

@@ -140,7 +140,7 @@ def test_classes_of_other_names_are_refused(darkcfg: Darkcfg, trained: Path) -> 
 
 def test_images_that_changed_since_are_said(darkcfg: Darkcfg, trained: Path) -> None:
     folder = Path("parts/test")
-    first, second = (sorted((folder / name).iterdir())[0] for name in ("class0", "class1"))
+    first, second = (min((folder / name).iterdir()) for name in ("class0", "class1"))
     content = first.read_bytes()
     first.write_bytes(second.read_bytes())
     second.write_bytes(content)
