@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from darkcfg.language.errors import Diagnostic, count_findings
+from darkcfg.language.errors import Diagnostic, UsageError, count_findings
 from darkcfg.language.grammar import Item
 from darkcfg.language.library import find_cfg
 from darkcfg.language.plan import examine, read_file
@@ -26,8 +26,13 @@ def command(cfgs: tuple[str, ...], *, as_json: bool, strict: bool) -> None:
     """
     found: list[Diagnostic] = []
     extensions: list[Item] = []
+    missing = None
     for name in cfgs:
-        path = find_cfg(name)
+        try:
+            path = find_cfg(name)
+        except UsageError as error:
+            missing = missing or error  # said last, so that the other files are checked all the same
+            continue
         plan, diagnostics = examine(read_file(path), str(path))
         found += diagnostics
         extensions += plan.extensions if plan else ()
@@ -41,5 +46,7 @@ def command(cfgs: tuple[str, ...], *, as_json: bool, strict: bool) -> None:
             click.echo(f"extensions of darkcfg, which C darknet ignores: {keys}")
         files = f"{len(cfgs)} files" if len(cfgs) > 1 else cfgs[0]
         click.echo(f"{files}: {count_findings(found)}")
+    if missing:
+        raise missing
     if any(strict or diagnostic.severity == "error" for diagnostic in found):
         sys.exit(2)

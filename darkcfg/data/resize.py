@@ -27,8 +27,8 @@ def check_channels(shape: Shape) -> None:
             where="[net] channels",
             expected="1 (grey) or 3 (red, green, blue)",
             received=shape[0],
-            help="set channels=3; where a network wants two more for the position in the image, "
-            "keep channels=3 and set coordinates=1 in [net]",
+            help="set channels=3; where the network wants two more for the position in the image, "
+            "set coordinates=1, which counts among them: channels=5",
         )
 
 

@@ -25,11 +25,14 @@ from darkcfg.language.errors import UsageError, WeightsError
 from darkcfg.language.files import write_json_atomically, write_text_atomically
 from darkcfg.language.plan import Plan, check_classes
 from darkcfg.language.schedule import run_batches
+from darkcfg.language.sections.base import BatchNormKeys
 from darkcfg.language.warp import Warp, warp_reason
 from darkcfg.network.assembly import Network, build
 from darkcfg.network.registry import check_built
 
 _WHITENING_IMAGES = 5000
+_MOST_BATCHES = 20_000_000
+"""Updates of a run; their learning rates lie on the device."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,14 @@ def prepare(plan: Plan, options: Options, data_choice: Choice, progress: Progres
     fit = Fit(plan.net.image, options.resize)
     validation = fit_split(held_out, fit) if held_out else None
     batches = run_batches(plan.net, len(data.train))
+    if batches > _MOST_BATCHES:
+        raise UsageError(
+            "the run is longer than any that could end",
+            where=f"{plan.document.file}:{plan.net.section.span.line}",
+            expected=f"at most {_MOST_BATCHES:,} updates",
+            received=f"{batches:,} updates",
+            help="lower epochs= and max_batches=, or raise batch=",
+        )
     same_size = (data.train.image_sizes == (plan.net.image.h, plan.net.image.w)).all()
     recipe = Recipe.of(plan.net, flip_allowed=data.flip, same_size=bool(same_size))
     # One named on the command line needs no explanation.
@@ -122,6 +133,9 @@ def _notes_on_weights(prepared: Prepared, net: Network) -> Iterator[str]:
         yield from net.origin.lines()
     if before := batches_before(net):
         yield f"weights: the schedule goes on at batch {before + 1:,} of {prepared.batches:,}; --clear begins anew"
+    norms = [spec for layer in net.plan.layers if isinstance(spec := layer.spec, BatchNormKeys) and spec.normalises]
+    if not net.origin and any(spec.train == "none" for spec in norms):
+        yield "train=none freezes batch norm at statistics of 0: give WEIGHTS, or train the layer"
     if net.plan.frozen_before and not (net.origin or net.seen):
         yield f"layers 0 to {net.plan.frozen_before - 1} are frozen at random weights: give WEIGHTS with stopbackward=1"
 

@@ -22,7 +22,8 @@ from darkcfg.network.assembly import Network
 
 _WARM_UP_STEPS = 3
 _SMALLEST_CHUNK = 64
-"""Steps whose draws are uploaded together at least, so that an upload never overtakes the one before."""
+"""Steps whose draws are uploaded together at least, where they are few rows."""
+_MOST_ROWS = 2**20
 
 
 @dataclass(frozen=True)
@@ -73,12 +74,13 @@ class Step:
         self.correct = torch.zeros((), dtype=torch.int64, device=device)
         self.alive = torch.ones((), dtype=torch.int64, device=device)
         self.finite_batches = torch.zeros((), dtype=torch.int64, device=device)
-        self._chunk = max(_SMALLEST_CHUNK, -(-len(split) // self.batch))
+        self._chunk = max(min(_SMALLEST_CHUNK, _MOST_ROWS // self.batch), -(-len(split) // self.batch), 1)
         self._draws = torch.zeros(self._chunk * self.batch, stream.layout.width, dtype=torch.int32, device=device)
         self._row = torch.arange(self.mini_batch, device=device)
         self._staging = [
             torch.zeros_like(self._draws, device="cpu", pin_memory=device.type == "cuda") for _ in range(2)
         ]
+        self._copied: dict[int, torch.cuda.Event] = {}
         self._uploaded, self._host_batch = first_batch, first_batch
         self._taken = first_batch
         self._replay: Callable[[], None] | None = None
@@ -145,8 +147,14 @@ class Step:
         rows = torch.from_numpy(self.stream.rows(self._host_batch * self.batch, len(self._draws)))
         staging = self._staging[0]
         self._staging.reverse()
+        # The copy that last read this buffer was queued two chunks ago: it must be done before the host writes again.
+        if event := self._copied.pop(staging.data_ptr(), None):
+            event.synchronize()
         staging.copy_(rows)
         self._draws.copy_(staging, non_blocking=True)
+        if staging.is_pinned():
+            self._copied[staging.data_ptr()] = torch.cuda.Event()
+            self._copied[staging.data_ptr()].record()
         torch.arange(self.mini_batch, out=self._row)
         self._uploaded = self._host_batch + self._chunk
 

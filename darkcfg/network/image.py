@@ -50,7 +50,11 @@ def normalisation_of(net: Net) -> nn.Module:
 
 
 def check_images(x: Tensor, image: Shape) -> None:
-    """Raise DataError when `x` is not (N, *image)."""
+    """Raise DataError when `x` is not (N, *image), or holds integers."""
+    if not x.is_floating_point():
+        raise DataError(
+            "the images are integers", expected="float32 in [0, 1]", received=str(x.dtype), help="x.float() / 255"
+        )
     if x.shape[1:] != tuple(image):
         raise DataError(
             "the images do not fit the network",
