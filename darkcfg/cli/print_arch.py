@@ -10,8 +10,8 @@ import click
 from darkcfg.cli.options import runs_dir_option, screen_columns, set_option, show_warnings
 from darkcfg.engine.folder import find_run, is_run
 from darkcfg.language.library import find_cfg
-from darkcfg.language.overrides import override
-from darkcfg.language.plan import IMAGE, Layer, Plan, read_file, read_text
+from darkcfg.language.overrides import read_with
+from darkcfg.language.plan import IMAGE, Layer, Plan
 from darkcfg.report.table import ArchTable, LayerRow, arch_markdown, arch_text
 
 _FLOAT_BYTES = 4
@@ -31,7 +31,7 @@ def command(cfg: str | None, *, as_json: bool, markdown: bool, settings: tuple[s
     path = (
         find_run(runs_dir, cfg) / "net.cfg" if cfg is None or is_run(cfg) or is_run(runs_dir / cfg) else find_cfg(cfg)
     )
-    plan = read_text(override(read_file(path), str(path), settings), str(path))
+    plan = read_with(path, settings)
     show_warnings(plan)
     if as_json:
         click.echo(json.dumps(arch_json(plan), indent=2))

@@ -21,8 +21,7 @@ from darkcfg.cli.options import (
 )  # fmt: skip
 from darkcfg.language.errors import NotBuiltError, UsageError
 from darkcfg.language.library import find_cfg
-from darkcfg.language.overrides import override
-from darkcfg.language.plan import Plan, read_file, read_text
+from darkcfg.language.overrides import read_with
 
 
 @click.command("train")
@@ -131,21 +130,12 @@ def _check_no_loading(flags: dict[str, Any]) -> None:
 
 
 def _start(flags: dict[str, Any]) -> None:
-    plan = _read(flags)
+    plan = read_with(find_cfg(flags["cfg"]), flags["settings"], flags["epochs"])
     show_warnings(plan, strict=flags["strict"])
     # torch is imported from here on: an error in the cfg must not wait for it.
     from darkcfg.cli import training
 
     training.start(plan, flags)
-
-
-def _read(flags: dict[str, Any]) -> Plan:
-    path = find_cfg(flags["cfg"])
-    settings = list(flags["settings"])
-    if flags["epochs"]:
-        # The flag replaces both lengths of the cfg, or the shorter of them would still end the run.
-        settings += [f"net.epochs={flags['epochs']:g}", "net.max_batches=0"]
-    return read_text(override(read_file(path), str(path), settings), str(path))
 
 
 def _resume(flags: dict[str, Any]) -> None:

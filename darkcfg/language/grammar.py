@@ -23,12 +23,15 @@ _UNDECODED = re.compile("[\ud800-\udfff\ufffd]")
 
 @dataclass(frozen=True)
 class Item:
-    """One `key=value` line."""
+    """One `key=value` line, or a value that the command line gives in its place."""
 
     key: str
     value: str
     key_span: Span
     value_span: Span
+    option: str | None = None
+    """What gave the value when it was not the file: `--set net.batch=8`. The spans are then those of the line that it
+    replaces, or of the section's header."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +57,13 @@ class Document:
     file: str
     text: str
     sections: tuple[Section, ...]
+    original: str | None = None
+    """The file's own text where options changed values in `text`; every span is a place in it."""
 
     @cached_property
     def lines(self) -> list[str]:
-        """The lines of the text, without their endings."""
-        return _LINE_END.split(self.text)[::2]
+        """The lines of the file, without their endings."""
+        return _LINE_END.split(self.text if self.original is None else self.original)[::2]
 
     def diagnostic(
         self,
@@ -109,12 +114,17 @@ def parse(text: str, file: str) -> tuple[Document, list[Diagnostic]]:
     return Document(file, bare.text, lines.sections()), lines.found
 
 
+def is_value(text: str) -> bool:
+    """Whether a line of a cfg can hold the text as a value."""
+    return bool(text.strip()) and not re.search(r"[\r\n\0]", text) and not _UNDECODED.search(text)
+
+
 def assign(document: Document, section: int, key: str, value: str) -> str:
     """The text with `key=value` in section number `section` (0 is the first): its value replaced, or a line added.
 
     Everything else stays as it is: comments, line endings, a second line of the same key.
     """
-    if _LINE_END.search(key + value) or not value.strip():
+    if not (is_value(value) and is_value(key)):
         raise UsageError("a value is one line of text", where=quoted(key), received=quoted(value))
     parts = _LINE_END.split(document.text)  # line, ending, line, ending, ..., line
     target = document.sections[section]

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -136,7 +137,11 @@ def read_file(path: str | Path) -> str:
 
 def read_text(text: str, file: str) -> Plan:
     """The plan of a cfg given as text; `file` names it in messages. Raises CfgError."""
-    plan, found = examine(text, file)
+    return accepted(*examine(text, file))
+
+
+def accepted(plan: Plan | None, found: Sequence[Diagnostic]) -> Plan:
+    """The plan with what was found as its warnings; raises CfgError when there is none."""
     if plan is None:
         raise CfgError(found)
     return replace(plan, warnings=tuple(found))
@@ -144,7 +149,11 @@ def read_text(text: str, file: str) -> Plan:
 
 def examine(text: str, file: str) -> tuple[Plan | None, list[Diagnostic]]:
     """The plan, or None when there are errors, and every diagnostic in the order of the file."""
-    document, found = parse(text, file)
+    return examine_document(*parse(text, file))
+
+
+def examine_document(document: Document, found: list[Diagnostic]) -> tuple[Plan | None, list[Diagnostic]]:
+    """The same for a document that is parsed already, with what the parser found."""
     reader = Reader(document, found)
     plan = _plan(reader) if document.sections else None
     found.sort(key=lambda diagnostic: (diagnostic.span.line, diagnostic.span.column))
@@ -219,7 +228,7 @@ def _how_to_get(plan: Plan, outputs: int) -> tuple[Span, str | None]:
         return plan.output_layer.spec.section.span, f"add a [connected] layer with output={outputs}"
     span, name = maker.spec.span_of(sizes[type(maker.spec)]), sizes[type(maker.spec)]
     if maker.output.c == plan.outputs:
-        return span, f"line {span.line}: set {name}={outputs}"
+        return span, f"{maker.spec.option_of(name) or f'line {span.line}'}: set {name}={outputs}"
     if maker.output.size == plan.outputs:
         return span, f"the last map is {maker.output}: set {name}={outputs} and add [avgpool] below it"
     return span, None

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, get_type_hints
 
-from darkcfg.language.errors import Diagnostic, Severity, Span, did_you_mean, quoted
+from darkcfg.language.errors import Diagnostic, NotBuiltError, Severity, Span, UsageError, did_you_mean, quoted
 from darkcfg.language.grammar import Document, Item, Section
 from darkcfg.language.values import FLAG, KINDS, why_unreadable, written
 
@@ -120,8 +120,13 @@ class SectionSpec:
         item = self.section.first.get(name)
         return item.value_span if item else self.section.span
 
+    def option_of(self, name: str) -> str | None:
+        """The option that gave key `name`, such as `--set net.batch=8`; None when the file did, or nobody."""
+        item = self.section.first.get(name)
+        return item.option if item else None
+
     def is_set(self, name: str) -> bool:
-        """Whether the file gives key `name`."""
+        """Whether the file, or an option, gives key `name`."""
         return name in self.section.first
 
 
@@ -172,9 +177,8 @@ class Reader:
         for item in section.items:
             first = section.first[item.key]
             if item is not first:
-                message = (
-                    f"{quoted(item.key)} is given again; {quoted(first.value)} of line {first.key_span.line} counts"
-                )
+                place = "" if first.option else f" of line {first.key_span.line}"
+                message = f"{quoted(item.key)} is given again; {quoted(first.value)}{place} counts"
                 hint = "C darknet takes the first of two; delete one"
                 self.report("warning", "duplicate-key", message, item.key_span, hint=hint)
 
@@ -201,6 +205,8 @@ class Reader:
         message = f"darkcfg does not build {quoted(f'{item.key}={item.value}')} yet"
         instead = f", or write {item.key}={written(default)}" if written(default) else ""
         severity: Severity = "warning" if known.shown else "error"
+        if item.option and not known.shown:
+            raise NotBuiltError(message, where=item.option, help=f"leave it away{instead}")
         message += ": the layers can be shown and not run" if known.shown else ""
         self.report(severity, "not-built", message, item.key_span, hint=f"delete the line{instead}")
         return not known.shown
@@ -226,6 +232,7 @@ class Reader:
         return value
 
     def _report_value(self, item: Item, message: str, expected: str, hint: str | None) -> None:
+        _refuse_option(item, message, expected, hint)
         received = quoted(item.value)
         self.report("error", "bad-value", message, item.value_span, expected=expected, received=received, hint=hint)
 
@@ -235,12 +242,19 @@ class Reader:
             return
         code = "unknown-activation" if item.key == "activation" else "bad-value"
         message, hint = f"unknown {item.key} {quoted(element)}", did_you_mean(element, known.choices)
+        _refuse_option(item, message, expected, hint)
         self.report("error", code, message, item.value_span, expected=expected, hint=hint)
 
     def _report_doubt(self, item: Item, known: Key, value: Any) -> None:  # noqa: ANN401 - a number or several
         if known.doubt and max(value if isinstance(value, tuple) else (value,)) > known.doubt[0]:
             message = f"'{item.key}={item.value}' is unusually large"
             self.report("warning", "range", message, item.value_span, hint=known.doubt[1])
+
+
+def _refuse_option(item: Item, message: str, expected: str, hint: str | None) -> None:
+    """Raise when an option gave the value: no line of the file holds what is wrong."""
+    if item.option:
+        raise UsageError(message, where=item.option, expected=expected, received=quoted(item.value), help=hint)
 
 
 def keys_of(kind: type[SectionSpec]) -> dict[str, tuple[dataclasses.Field[Any], object]]:

@@ -192,6 +192,25 @@ def test_print_arch_with_a_setting(darkcfg: Darkcfg) -> None:
     assert darkcfg("print-arch", "net.cfg", "--set", "0.filters=16", "--json").json["layers"][0]["output"] == [16, 4, 4]
 
 
+def test_print_arch_with_settings_keeps_the_lines_of_the_file(darkcfg: Darkcfg) -> None:
+    words = ("--set", "net.momentum=0.8", "--set", "0.stride=2", "--set", "net.adam=2", "--set", "net.eps=1e-7")
+    alone, done = darkcfg("print-arch", "net.cfg", "--json"), darkcfg("print-arch", "net.cfg", *words, "--json")
+
+    assert [row["line"] for row in done.json["layers"]] == [row["line"] for row in alone.json["layers"]]
+    assert "net.cfg:1:1: warning" in done.err
+    assert "(set by --set)" in done.err
+
+
+@pytest.mark.parametrize("name", ["print-arch", "train"])
+def test_a_setting_that_cannot_be_read(name: str, darkcfg: Darkcfg) -> None:
+    done = darkcfg(name, "net.cfg", "--set", "net.batch=abc")
+
+    assert done.code == 2
+    assert "--set net.batch=abc" in done.err
+    assert "an integer" in done.err
+    assert "net.cfg" not in done.err
+
+
 def test_print_arch_without_a_run(darkcfg: Darkcfg) -> None:
     done = darkcfg("print-arch")
     assert done.code == 2

@@ -78,6 +78,22 @@ def test_epochs_must_be_a_length(epochs: str, darkcfg: Darkcfg, parts: Path) -> 
     assert not Path("runs").exists()
 
 
+@pytest.mark.parametrize("epochs", ["nan", "inf"])
+def test_epochs_that_no_file_holds(epochs: str, darkcfg: Darkcfg, parts: Path) -> None:
+    done = darkcfg("train", "net.cfg", "--epochs", epochs)
+    assert f"--epochs {epochs}" in done.err
+    assert "a number" in done.err
+    assert "net.cfg" not in done.err
+
+
+def test_the_run_folder_holds_the_resolved_text(darkcfg: Darkcfg, parts: Path) -> None:
+    assert darkcfg("train", "net.cfg", "--set", "net.momentum=0.8", "--epochs", 0.7654321, "--quiet").code == 0
+    lines = Path("runs/net-0001/net.cfg").read_text().splitlines()
+    assert {"momentum=0.8", "epochs=0.7654321", "max_batches=0"} <= set(lines)
+    layers = darkcfg("print-arch", "net-0001", "--json").json["layers"]
+    assert all(lines[row["line"] - 1] == f"[{row['type']}]" for row in layers)
+
+
 def test_several_runs(darkcfg: Darkcfg, parts: Path) -> None:
     done = darkcfg("train", "net.cfg", "--runs", 2, "--seed", 4, "--epochs", 1, "--quiet")
     assert done.code == 0
