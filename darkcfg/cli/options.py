@@ -65,11 +65,12 @@ def run_named(runs_dir: Path, name: str | None) -> RunFolder | None:
         return find_run(runs_dir, name)
     if Path(name).is_file() or name.removesuffix(".cfg") in package_cfgs():
         return None
+    beside = [path.name for path in Path(name).parent.glob("*.cfg")]
     raise UsageError(
         f"there is no run and no cfg '{name}'",
         where=f"{name} and {runs_dir / name}",
         expected="a run folder (one with run.json), its name under --runs-dir, a cfg file, or a cfg of the package",
-        help=did_you_mean(Path(name).name, [*(run.name for run in all_runs(runs_dir)), *package_cfgs()]),
+        help=did_you_mean(Path(name).name, [*(run.name for run in all_runs(runs_dir)), *beside, *package_cfgs()]),
     )
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import click
 
-from darkcfg.cli.options import runs_dir_option, screen_columns, set_option, show_warnings
-from darkcfg.engine.folder import find_run, is_run
+from darkcfg.cli.options import run_named, runs_dir_option, screen_columns, set_option, show_warnings
 from darkcfg.language.library import find_cfg
 from darkcfg.language.overrides import read_with
 from darkcfg.language.plan import IMAGE, Layer, Plan
@@ -28,9 +27,8 @@ def command(cfg: str | None, *, as_json: bool, markdown: bool, settings: tuple[s
 
     Without an argument, the newest run. FLOPs are two for each multiply-add of one image.
     """
-    path = (
-        find_run(runs_dir, cfg) / "net.cfg" if cfg is None or is_run(cfg) or is_run(runs_dir / cfg) else find_cfg(cfg)
-    )
+    run = run_named(runs_dir, cfg)
+    path = run / "net.cfg" if run else find_cfg(cfg or "")
     plan = read_with(path, settings)
     show_warnings(plan)
     if as_json:
