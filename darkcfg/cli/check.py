@@ -24,6 +24,19 @@ def command(cfgs: tuple[str, ...], *, as_json: bool, strict: bool) -> None:
 
     The exit code is 2 when a file has errors, else 0.
     """
+    found, extensions, missing = _examine(cfgs)
+    if as_json:
+        click.echo(json.dumps([diagnostic.as_json() for diagnostic in found], indent=2, ensure_ascii=False))
+    else:
+        _print(found, extensions, f"{len(cfgs)} files" if len(cfgs) > 1 else cfgs[0], strict=strict)
+    if missing:
+        raise missing
+    if any(strict or diagnostic.severity == "error" for diagnostic in found):
+        sys.exit(2)
+
+
+def _examine(cfgs: tuple[str, ...]) -> tuple[list[Diagnostic], list[Item], UsageError | None]:
+    """What was found in all files; one that is not there is said last, so that the others are checked all the same."""
     found: list[Diagnostic] = []
     extensions: list[Item] = []
     missing = None
@@ -31,22 +44,20 @@ def command(cfgs: tuple[str, ...], *, as_json: bool, strict: bool) -> None:
         try:
             path = find_cfg(name)
         except UsageError as error:
-            missing = missing or error  # said last, so that the other files are checked all the same
+            missing = missing or error
             continue
         plan, diagnostics = examine(read_file(path), str(path))
         found += diagnostics
         extensions += plan.extensions if plan else ()
-    if as_json:
-        click.echo(json.dumps([diagnostic.as_json() for diagnostic in found], indent=2, ensure_ascii=False))
-    else:
-        for diagnostic in found:
-            click.echo(f"{diagnostic}\n")
-        if extensions:
-            keys = ", ".join(dict.fromkeys(item.key for item in extensions))
-            click.echo(f"extensions of darkcfg, which C darknet ignores: {keys}")
-        files = f"{len(cfgs)} files" if len(cfgs) > 1 else cfgs[0]
-        click.echo(f"{files}: {count_findings(found)}")
-    if missing:
-        raise missing
-    if any(strict or diagnostic.severity == "error" for diagnostic in found):
-        sys.exit(2)
+    return found, extensions, missing
+
+
+def _print(found: list[Diagnostic], extensions: list[Item], files: str, *, strict: bool) -> None:
+    for diagnostic in found:
+        click.echo(f"{diagnostic}\n")
+    if extensions:
+        keys = ", ".join(dict.fromkeys(item.key for item in extensions))
+        click.echo(f"extensions of darkcfg, which C darknet ignores: {keys}")
+    click.echo(f"{files}: {count_findings(found)}")
+    if strict and found:
+        click.echo("warnings count as errors: --strict")

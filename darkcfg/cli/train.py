@@ -145,10 +145,17 @@ def _resume(flags: dict[str, Any]) -> None:
         if name not in allowed and given.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE:
             raise UsageError(
                 f"--resume goes on with the run's own {'cfg' if name == 'cfg' else name}",
-                where="the command line",
-                expected="--resume [RUN], with --runs-dir, --data-dir or --device at most",
-                received=str(value),
+                where=_written(given, name),
+                expected="--resume [RUN], with --runs-dir, --data-dir, --device, --quiet or --json at most",
+                received=", ".join(map(str, value)) if isinstance(value, tuple) else str(value),
+                help="to train longer or differently, start a new run from its weights: darkcfg train CFG WEIGHTS",
             )
     from darkcfg.cli import training
 
     training.resume(flags)
+
+
+def _written(given: click.Context, name: str) -> str:
+    """An option as a person writes it."""
+    parameter = next(parameter for parameter in given.command.params if parameter.name == name)
+    return max(parameter.opts, key=len) if isinstance(parameter, click.Option) else name.upper()

@@ -85,7 +85,7 @@ class Training:
         self.batch = self.rows = 0
         self.is_stopped = False
         self.seconds_before, self.began = 0.0, time.perf_counter()
-        self.epoch_began = self.began
+        self.epoch_began, self.epoch_began_batch = self.began, 0
         self.best = Best()
         self.last: Evaluation | None = None
         self.saver = Saver(job.folder, self.plan, classes)
@@ -129,7 +129,7 @@ class Training:
 
     def _updates(self) -> Iterator[Event]:
         self.began = self.epoch_began = shown = time.perf_counter()
-        shown_batch = self.batch
+        self.epoch_began_batch = shown_batch = self.batch
         if self._is_epoch_end() and self.step.batches_since_taken:  # stopped in the evaluation of this epoch
             yield from self._end_epoch()
         while self.batch < self.job.batches and not self.is_stopped:
@@ -188,7 +188,7 @@ class Training:
         """Evaluate and give the epoch's row; nothing, and a stopped run, where the evaluation was interrupted."""
         totals = self.step.look_at_totals()
         self._check_finite(totals)
-        images_per_s = self._images_per_s(totals.images)
+        images_per_s = self._images_per_s()
         try:
             scored = self._evaluate_epoch()
         except EvaluationStoppedError:
@@ -198,7 +198,7 @@ class Training:
         epoch, self.rows = self._epoch_number(), self.rows + 1
         is_best = scored is not None and self.best.offer(self.tested, scored, epoch)
         self.last = scored or self.last
-        self.epoch_began = time.perf_counter()
+        self.epoch_began, self.epoch_began_batch = time.perf_counter(), self.batch
         yield EpochDone(
             epoch, self.batch, self._seen(), self.rates[self.batch - 1], totals.mean_loss, totals.top1,
             scored.loss if scored else None, scored.top1 if scored else None,
@@ -291,8 +291,9 @@ class Training:
     def _seconds(self) -> float:
         return self.seconds_before + time.perf_counter() - self.began
 
-    def _images_per_s(self, images: int) -> float:
-        """Of the epoch that just ended, evaluation left out."""
+    def _images_per_s(self) -> float:
+        """Of the epoch that just ended, or of this process's part of it, evaluation left out."""
+        images = (self.batch - self.epoch_began_batch) * self.plan.net.batch
         return images / max(1e-9, time.perf_counter() - self.epoch_began)
 
 

@@ -161,7 +161,7 @@ class _Fit:
             return None
         return (
             f"it fits with {_SIZES[layer.type]}={count} in layer {layer.index}, another number of classes: "
-            "--skip-last reads all layers but that one"
+            "train with --skip-last reads all layers but that one"
         )
 
 
