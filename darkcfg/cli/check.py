@@ -9,8 +9,8 @@ import click
 
 from darkcfg.language.errors import Diagnostic, UsageError, count_findings
 from darkcfg.language.grammar import Item
-from darkcfg.language.library import find_cfg
 from darkcfg.language.plan import examine, read_file
+from darkcfg.language.zoo import find_cfg
 
 
 @click.command("check")

@@ -11,8 +11,8 @@ from darkcfg.data.modes import RESIZES
 from darkcfg.engine.folder import RunFolder, all_runs, find_run, is_run
 from darkcfg.engine.metrics import Evaluation
 from darkcfg.language.errors import CfgError, UsageError, did_you_mean
-from darkcfg.language.library import package_cfgs
 from darkcfg.language.plan import Plan
+from darkcfg.language.zoo import package_cfgs
 
 runs_dir_option = click.option(
     "--runs-dir", type=click.Path(path_type=Path, file_okay=False), default=Path("runs"), show_default=True,

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from darkcfg.cli.options import run_named, runs_dir_option, screen_columns, set_option, show_warnings
-from darkcfg.language.library import find_cfg
 from darkcfg.language.overrides import read_with
 from darkcfg.language.plan import IMAGE, Layer, Plan
+from darkcfg.language.zoo import find_cfg
 from darkcfg.report.table import ArchTable, LayerRow, arch_markdown, arch_text
 
 _FLOAT_BYTES = 4

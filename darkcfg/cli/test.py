@@ -24,8 +24,8 @@ from darkcfg.cli.options import (
 )  # fmt: skip
 from darkcfg.data.modes import Resize
 from darkcfg.language.errors import UsageError
-from darkcfg.language.library import find_cfg
 from darkcfg.language.plan import read
+from darkcfg.language.zoo import find_cfg
 
 
 @click.command("test")

@@ -20,8 +20,8 @@ from darkcfg.cli.options import (
     skip_broken_option,
 )  # fmt: skip
 from darkcfg.language.errors import NotBuiltError, UsageError
-from darkcfg.language.library import find_cfg
 from darkcfg.language.overrides import read_with
+from darkcfg.language.zoo import find_cfg
 
 
 @click.command("train")

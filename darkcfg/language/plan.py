@@ -15,7 +15,6 @@ from darkcfg.language import layercheck, netcheck
 from darkcfg.language.errors import CfgError, DarkcfgError, Diagnostic, Span, UsageError, did_you_mean, shortened
 from darkcfg.language.grammar import Document, Item, Section, decode, parse
 from darkcfg.language.layer import IMAGE, Layer
-from darkcfg.language.library import cfgs_beside
 from darkcfg.language.planner import Planner
 from darkcfg.language.schema import Reader, keys_of
 from darkcfg.language.sections import LAYERS, LayerSpec, Net
@@ -24,6 +23,7 @@ from darkcfg.language.sections.convolutional import Convolutional
 from darkcfg.language.sections.cost import Cost, Softmax
 from darkcfg.language.sections.deconvolutional import Deconvolutional
 from darkcfg.language.sections.local import Local
+from darkcfg.language.zoo import cfgs_beside
 
 __all__ = ["HEADER_BYTES", "IMAGE", "Layer", "Plan", "check_classes", "examine", "read", "read_file", "read_text"]
 

@@ -8,8 +8,8 @@ import pytest
 from language.samples import SMALL
 
 from darkcfg.language.errors import CfgError, DarkcfgError, UsageError
-from darkcfg.language.library import find_cfg, package_cfgs
 from darkcfg.language.plan import read
+from darkcfg.language.zoo import find_cfg, package_cfgs
 
 
 def test_missing_file_names_its_neighbours(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from darkcfg.language.library import find_cfg
 from darkcfg.language.plan import read, read_text
+from darkcfg.language.zoo import find_cfg
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "arch.json").read_text())
 """For each network: its text; for each layer the shape (or size) and BFLOPs that C printed; bytes of its `.weights`."""
