@@ -30,9 +30,12 @@ class Saver:
         """The update after which state.pt was written by this process; None before the first time."""
         self._again = 0.0
 
-    def is_due(self, *, epoch_ended: bool) -> bool:
-        """At the end of the first epoch, and then as often as costs nothing worth speaking of."""
-        return (self.saved_batch is None and epoch_ended) or (self._again > 0 and time.monotonic() > self._again)
+    def is_due(self, *, was_shown: bool) -> bool:
+        """When the run first shows a figure, and then as often as costs nothing worth speaking of.
+
+        `was_shown` says that the device has just been waited for, so that a save waits for nothing more.
+        """
+        return (self.saved_batch is None and was_shown) or (self._again > 0 and time.monotonic() > self._again)
 
     def save(self, position: Position, net: Network, best: Best, state: Callable[[], list[Tensor]], seen: int) -> None:
         """Weights first, state.pt last: the state is the truth, and everything it names is there before it."""

@@ -144,7 +144,7 @@ class Training:
                 yield self._progress(self.batch - shown_batch, now - shown)
                 shown, shown_batch = time.perf_counter(), self.batch
             self.is_stopped = self.is_stopped or (self.batch < self.job.batches and self.job.should_stop())
-            if not self.is_stopped and self.saver.is_due(epoch_ended=shown_batch == self.batch):
+            if not self.is_stopped and self.saver.is_due(was_shown=shown_batch == self.batch):
                 yield self._save()
         yield self._save()
         if self.is_stopped:
