@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-_COEFFICIENTS = (3.4445, -4.7750, 2.0315)
+COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 """Of the quintic that moves singular values towards 1 (the same source)."""
 
 
@@ -27,13 +27,16 @@ class Muon(torch.optim.Optimizer):
     def step(self, closure: None = None) -> None:  # type: ignore[override]  # noqa: ARG002 - no closure is ever given
         """One update of every parameter that has a gradient."""
         for group in self.param_groups:
-            parameters = [p for p in group["params"] if p.grad is not None]
-            buffers = [self._buffer(p) for p in parameters]
-            gradients = [p.grad for p in parameters]
-            torch._foreach_mul_(buffers, group["momentum"])
-            torch._foreach_add_(buffers, gradients)
-            ahead = torch._foreach_add(gradients, buffers, alpha=group["momentum"])  # noqa: SLF001 - as torch's own optimizers
-            self._apply(parameters, list(ahead), group["lr"])
+            if parameters := [p for p in group["params"] if p.grad is not None]:
+                self._update(parameters, group["lr"], group["momentum"])
+
+    def _update(self, parameters: list[Tensor], lr: Tensor, momentum: float) -> None:
+        buffers = [self._buffer(p) for p in parameters]
+        gradients = [p.grad for p in parameters]
+        torch._foreach_mul_(buffers, momentum)
+        torch._foreach_add_(buffers, gradients)
+        ahead = torch._foreach_add(gradients, buffers, alpha=momentum)  # noqa: SLF001 - as torch's own optimizers
+        self._apply(parameters, list(ahead), lr)
 
     def _buffer(self, parameter: Tensor) -> Tensor:
         state = self.state[parameter]
@@ -57,7 +60,7 @@ class Muon(torch.optim.Optimizer):
 
 def orthogonalise(matrices: Tensor, steps: int = 3) -> Tensor:
     """Matrices (K, M, N) with their singular values moved towards 1, by Newton-Schulz iterations in bf16."""
-    a, b, c = _COEFFICIENTS
+    a, b, c = COEFFICIENTS
     x: Tensor = matrices.bfloat16() if matrices.is_cuda else matrices
     x = x / (x.norm(dim=(-2, -1), keepdim=True) + 1e-7)
     tall = x.size(-2) > x.size(-1)

@@ -65,9 +65,10 @@ class Update:
         net: the network; its cfg says how.
         batches_per_epoch: for keys in epochs.
         batches: updates of the whole run, which `ema_alpha` needs.
+        fused: whether Triton kernels may do what torch has no kernel for.
     """
 
-    def __init__(self, net: Network, batches_per_epoch: float, batches: int) -> None:
+    def __init__(self, net: Network, batches_per_epoch: float, batches: int, *, fused: bool = False) -> None:
         self.groups: list[Group] = []
         self.optimizers: list[torch.optim.Optimizer] = []
         self.recipe = recipe = net.plan.net
@@ -79,7 +80,7 @@ class Update:
         others = [row for row in rows if all(row is not taken for taken in taken_by_muon)]
         if taken_by_muon:
             factor = (recipe.muon_learning_rate or recipe.learning_rate) / (recipe.learning_rate or 1)
-            self._add(Muon, taken_by_muon, batches_per_epoch, {"momentum": recipe.muon_momentum}, factor)
+            self._add(_muon(fused=fused), taken_by_muon, batches_per_epoch, {"momentum": recipe.muon_momentum}, factor)
         name = recipe.fallback_optimizer if recipe.optimizer == "muon" else recipe.optimizer or "sgd"
         kind, options = _rule(name, recipe, self.device)
         if others:
@@ -148,6 +149,14 @@ def _alike(rows: Iterable[TrainedParameter], recipe: Net) -> list[tuple[_Kind, l
         kind = _Kind(decay, row.learning_rate, row.first_batch, row.train_bias_epochs)
         groups.setdefault(kind, []).append(row)
     return list(groups.items())
+
+
+def _muon(*, fused: bool) -> type[Muon]:
+    if not fused:
+        return Muon
+    from darkcfg.engine.fused_muon import FusedMuon  # noqa: PLC0415 - Triton is loaded only where it is used
+
+    return FusedMuon
 
 
 def _rule(name: str, recipe: Net, device: torch.device) -> tuple[type[torch.optim.Optimizer], dict[str, Any]]:

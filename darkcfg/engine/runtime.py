@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import platform
 from collections.abc import Iterator
@@ -16,6 +17,8 @@ from darkcfg.engine.events import Choice
 from darkcfg.language.errors import UsageError
 
 Precision = Literal["fp32", "tf32", "bf16"]
+Kernels = Literal["torch", "fused", "compiled"]
+"""Of a training step: torch's own, darkcfg's Triton kernels around the convolutions, or torch.compile's."""
 
 _CONVOLUTIONS: Any = torch.backends.cudnn.conv  # type: ignore[attr-defined] # torch's stubs lack it
 
@@ -28,9 +31,14 @@ class Runtime:
     precision: Precision
     graph: bool
     """Whether a training step is captured once as a CUDA graph and replayed."""
-    compiled: bool
+    kernels: Kernels
     deterministic: bool
     choices: tuple[Choice, ...]
+
+    @property
+    def working_type(self) -> torch.dtype:
+        """Of the activations of a training step."""
+        return torch.bfloat16 if self.precision == "bf16" else torch.float32
 
     def autocast(self) -> AbstractContextManager[object]:
         """The context in which a training step computes."""
@@ -50,17 +58,12 @@ def choose_runtime(device: str, precision: str, *, compiled: bool | None, determ
         if on_gpu
         else Choice("step", "eager", "no CUDA device")
     )
-    use_compile = bool(compiled)
-    compile_choice = Choice(
-        "compile", "on" if use_compile else "off", "by --compile" if compiled else "costs more than a short run gains"
-    )
-    choices = [device_choice, precision_choice, graph]
-    if compiled is not None:
-        choices.append(compile_choice)
+    kernels, kernels_choice = _choose_kernels(compiled, precision=kind, on_gpu=on_gpu)
+    choices = [device_choice, precision_choice, graph, kernels_choice]
     if deterministic:
         choices.append(Choice("deterministic", "on", "by --deterministic: same GPU and versions, same bits"))
     _configure(kind, deterministic=deterministic)
-    return Runtime(chosen, kind, on_gpu, use_compile, deterministic, tuple(choices))
+    return Runtime(chosen, kind, on_gpu, kernels, deterministic, tuple(choices))
 
 
 def _choose_device(wanted: str) -> tuple[torch.device, Choice]:
@@ -95,6 +98,19 @@ def _choose_precision(wanted: str, device: torch.device) -> tuple[Precision, Cho
     if wanted not in known:  # the command line has checked its own; this one came from a run.json
         raise UsageError("unknown precision", where="run.json", expected=", ".join(known), received=wanted)
     return known[wanted], Choice("precision", wanted, "by --precision")
+
+
+def _choose_kernels(compiled: bool | None, *, precision: Precision, on_gpu: bool) -> tuple[Kernels, Choice]:
+    if compiled is not None:
+        kernels: Kernels = "compiled" if compiled else "torch"
+        return kernels, Choice("kernels", kernels, "by --compile" if compiled else "by --no-compile")
+    if not on_gpu:
+        return "torch", Choice("kernels", "torch", "torch.compile costs more than a short run gains")
+    if precision != "bf16":
+        return "torch", Choice("kernels", "torch", f"the fused ones are for 16 bits, not for {precision}")
+    if not importlib.util.find_spec("triton"):
+        return "torch", Choice("kernels", "torch", "Triton is not installed")
+    return "fused", Choice("kernels", "fused", "Triton is there: fewer kernels, less memory traffic")
 
 
 def _configure(precision: Precision, *, deterministic: bool) -> None:

@@ -17,7 +17,9 @@ from darkcfg.data.dataset import Split
 from darkcfg.data.stream import Stream
 from darkcfg.engine.averaging import Average
 from darkcfg.engine.optimizers import Update
+from darkcfg.engine.passes import Pass, PlainPass
 from darkcfg.engine.runtime import Runtime
+from darkcfg.engine.tally import Tally
 from darkcfg.network.assembly import Network
 
 _WARM_UP_STEPS = 3
@@ -66,14 +68,17 @@ class Step:
         self.batch, self.mini_batch = recipe.batch, recipe.batch // recipe.subdivisions
         self.subdivisions = recipe.subdivisions
         self.batches_before = net.seen // recipe.batch
-        self.update = Update(net, len(split) / recipe.batch, self.batches_before + len(rates))
+        self.update = Update(
+            net,
+            len(split) / recipe.batch,
+            self.batches_before + len(rates),
+            fused=runtime.kernels == "fused",
+        )
         self.augmentation = Augmentation(split, stream, smoothed(net.plan.outputs, recipe.label_smooth_eps), device)
+        self.tally = Tally(device)
+        self.mini_batch_pass = _pass(net, self.augmentation, runtime, self.tally)
         self.rates = torch.tensor([0.0, *rates], device=device)
         self.batches_done = torch.full((), first_batch, device=device)
-        self.loss_sum = torch.zeros((), dtype=torch.float64, device=device)
-        self.correct = torch.zeros((), dtype=torch.int64, device=device)
-        self.alive = torch.ones((), dtype=torch.int64, device=device)
-        self.finite_batches = torch.zeros((), dtype=torch.int64, device=device)
         self._chunk = max(min(_SMALLEST_CHUNK, _MOST_ROWS // self.batch), -(-len(split) // self.batch), 1)
         self._draws = torch.zeros(self._chunk * self.batch, stream.layout.width, dtype=torch.int32, device=device)
         self._row = torch.arange(self.mini_batch, device=device)
@@ -98,8 +103,7 @@ class Step:
         """Sums since the last call; waits for the device, then starts the sums anew."""
         totals = self.look_at_totals()
         self._taken = self._host_batch
-        self.loss_sum.zero_()
-        self.correct.zero_()
+        self.tally.begin_epoch()
         return totals
 
     @property
@@ -109,13 +113,14 @@ class Step:
 
     def look_at_totals(self) -> Totals:
         """Sums since the last `take_totals`; waits for the device."""
-        sums = torch.stack([self.loss_sum, self.correct.double(), self.finite_batches.double()]).tolist()
+        tally = self.tally
+        sums = torch.stack([tally.loss_sum, tally.correct.double(), tally.finite_batches.double()]).tolist()
         return Totals(self.batches_since_taken * self.batch, sums[0], int(sums[1]), int(sums[2]))
 
     def restore_sums(self, loss: float, correct: int, batches: int) -> None:
         """Continue the sums of an epoch that an earlier process began `batches` updates ago."""
-        self.loss_sum.fill_(loss)
-        self.correct.fill_(correct)
+        self.tally.loss_sum.fill_(loss)
+        self.tally.correct.fill_(correct)
         self._taken = self._host_batch - batches
 
     @property
@@ -141,6 +146,12 @@ class Step:
             tensor.copy_(before)
         for tensor in state[len(kept) :]:
             tensor.zero_()
+        self.mini_batch_pass.refresh()
+
+    def restore(self, put_back: Callable[[list[Tensor]], None]) -> None:
+        """Let `put_back` overwrite `state`."""
+        put_back(self.state)
+        self.mini_batch_pass.refresh()
 
     def _upload(self) -> None:
         """Draw the next chunk on the host and send it; the two staging buffers take turns."""
@@ -163,26 +174,18 @@ class Step:
         rate = self.rates.index_select(0, self.batches_done.view(1)).view(())
         self.update.forget_gradients()
         for _ in range(self.subdivisions):
-            self._part()
+            self.mini_batch_pass.run(self._draws, self._row)
             self._row.add_(self.mini_batch)
-        self.finite_batches.add_(self.alive)
+        self.mini_batch_pass.finish()
+        self.tally.end_batch()
         self.update.apply(rate, self.batches_done + self.batches_before)
+        self.mini_batch_pass.refresh()
         if self.average:
             self.average.follow(self.batches_done)
 
-    def _part(self) -> None:
-        """Forward and backward of one mini-batch; gradients of a batch add up, divided by its images."""
-        batch = self.augmentation(self._draws.index_select(0, self._row))
-        with self.runtime.autocast():
-            costs = self.net.costs(batch.x, batch.truth)
-        (costs.objective / self.batch).backward()
-        self.loss_sum.add_(costs.loss.detach())
-        self.correct.add_((costs.scores.argmax(1) == batch.label).sum())
-        self.alive.mul_(torch.isfinite(costs.loss.detach()))
-
     def _capture(self) -> Callable[[], None]:
         """Record the step as a CUDA graph; the steps that warm up leave no trace."""
-        counters = [self.batches_done, self.loss_sum, self.correct, self.alive, self.finite_batches, self._row]
+        counters = [self.batches_done, *self.tally.state, self._row]
         self.begin_optimizer()
         changing = [*counters, *self.state]
         kept = [tensor.detach().clone() for tensor in changing]
@@ -195,6 +198,7 @@ class Step:
                 # After each, since the run may have fewer updates left than there are warm-up steps.
                 with torch.no_grad():
                     torch._foreach_copy_([tensor.detach() for tensor in changing], kept)
+                self.mini_batch_pass.refresh()
         torch.cuda.current_stream(self.runtime.device).wait_stream(stream)
         torch.cuda.set_rng_state(random, self.runtime.device)
         self.update.forget_gradients()
@@ -202,6 +206,14 @@ class Step:
         with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
             self._body()
         return graph.replay
+
+
+def _pass(net: Network, augmentation: Augmentation, runtime: Runtime, tally: Tally) -> Pass:
+    if runtime.kernels != "fused":
+        return PlainPass(net, augmentation, runtime, tally)
+    from darkcfg.engine.fused import FusedPass  # noqa: PLC0415 - Triton is loaded only where it is used
+
+    return FusedPass(net, augmentation, runtime, tally)
 
 
 def whitening_images(split: Split) -> Tensor:

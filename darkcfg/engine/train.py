@@ -102,7 +102,7 @@ class Training:
         if saved:
             position, tensors, random = saved
             self.step.begin_optimizer()
-            restore_tensors(path, self.step.state, tensors)
+            self.step.restore(lambda state: restore_tensors(path, state, tensors))
             restore_random(random)
             self.step.restore_sums(position.epoch_loss, position.epoch_correct, position.epoch_batches)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -64,7 +65,7 @@ class Network(Graph):
         self._output = self.output_of(plan.output_layer.index)
         last = self.layers[plan.output_layer.index]
         self._classifier = last if isinstance(last, Classifier) else None
-        self._scores = self.source_of(plan.output_layer.index) if self._classifier else self._output
+        self.scores_source = self.source_of(plan.output_layer.index) if self._classifier else self._output
         self._owners = [(m, self.source_of(i)) for i, m in enumerate(self.layers) if isinstance(m, CostModule)]
 
     def forward(self, x: Tensor) -> Tensor:
@@ -88,8 +89,24 @@ class Network(Graph):
             x: images (N, C, H, W) in [0, 1].
             truth: (N, K) float32.
         """
-        outputs = self.walk(x, {self._scores, *(source for _, source in self._owners)})
-        scores = outputs[self._scores].flatten(1)
+        return self.costs_of(self.walk(x, self.cost_sources), truth)
+
+    @property
+    def is_plain_softmax(self) -> bool:
+        """Whether the whole objective is the cross entropy of one softmax of the scores."""
+        return all(
+            isinstance(owner, Softmax) and owner.is_plain and source == self.scores_source
+            for owner, source in self._owners
+        ) and len(self._owners) <= 1
+
+    @property
+    def cost_sources(self) -> set[int]:
+        """The layers whose outputs `costs_of` needs."""
+        return {self.scores_source, *(source for _, source in self._owners)}
+
+    def costs_of(self, outputs: Mapping[int, Tensor], truth: Tensor) -> Costs:
+        """The same from the outputs of `cost_sources`."""
+        scores = outputs[self.scores_source].flatten(1)
         losses = [owner.cost(outputs[source], truth) for owner, source in self._owners]
         objectives, reported = zip(*(losses or [cross_entropy(scores, truth)]), strict=True)
         loss = reduce(add, reported) / len(reported) if len(reported) > 1 else reported[0]
@@ -97,7 +114,7 @@ class Network(Graph):
 
     def log_probabilities(self, x: Tensor) -> Tensor:
         """Images to logarithms of probabilities (N, outputs), in at least float32."""
-        scores = self.walk(x, {self._scores})[self._scores]
+        scores = self.walk(x, {self.scores_source})[self.scores_source]
         return self._classifier.log_probabilities(scores) if self._classifier else log_softmax(scores.flatten(1))
 
     def probabilities(self, x: Tensor) -> Tensor:

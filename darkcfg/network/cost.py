@@ -71,6 +71,11 @@ class Softmax(Classifier):
         self.parts = Parts(1, source.h * source.w) if spec.spatial else Parts(spec.groups)
         self.temperature, self.silent = spec.temperature, spec.noloss
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a softmax of all scores, at temperature 1, whose loss counts."""
+        return self.parts == ONE and self.temperature == 1 and not self.silent
+
     def forward(self, x: Tensor) -> Tensor:
         """(N, C, H, W) to (N, K, 1, 1) in at least float32."""
         return self.probabilities(x)[:, :, None, None]

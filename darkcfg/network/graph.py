@@ -7,14 +7,13 @@ from typing import cast
 
 from torch import Generator, Tensor, nn
 
-from darkcfg.language.plan import IMAGE, Layer, Plan
-from darkcfg.language.sections.pointwise import Dropout
+from darkcfg.language.plan import Layer, Plan
 from darkcfg.network.base import LayerModule, trains
 from darkcfg.network.batchnorm import BatchNorm, Statistics
-from darkcfg.network.cost import CostModule
 from darkcfg.network.image import Coordinates, check_images, normalisation_of
 from darkcfg.network.loading import LoadReport
 from darkcfg.network.registry import module_for
+from darkcfg.network.wiring import Wiring, after_dropout
 
 
 class Graph(nn.Module):
@@ -34,9 +33,7 @@ class Graph(nn.Module):
         self.layers = nn.ModuleList(module_for(layer, generator) for layer in plan.layers)
         self._freeze()
         self.statistics = Statistics(module for module in self.modules() if isinstance(module, BatchNorm))
-        self._sources = [[after_dropout(plan.layers, s, layer.index) for s in layer.sources] for layer in plan.layers]
-        self._expiring = _expiring(self._sources)
-        self._read = {source for sources in self._sources for source in sources}
+        self.wiring = Wiring.of(plan)
 
     def _freeze(self) -> None:
         """Of frozen layers nothing changes, of others untrained no parameter."""
@@ -58,27 +55,17 @@ class Graph(nn.Module):
 
     def source_of(self, index: int) -> int:
         """The layer whose output layer `index` reads first; IMAGE for the image."""
-        return self._sources[index][0]
+        return self.wiring.sources[index][0]
 
     def output_of(self, index: int) -> int:
         """The layer that holds the output of layer `index`: a dropout behind it works in place, as in C."""
         return after_dropout(self.plan.layers, index, len(self.plan.layers))
 
     def walk(self, x: Tensor, wanted: Collection[int]) -> dict[int, Tensor]:
-        """The outputs of the `wanted` layers for images `x`; every other is let go after its last reader.
-
-        A softmax or cost whose output nobody asks for is left out. In training the rolling statistics move.
-        """
+        """The outputs of the `wanted` layers for images `x`; in training the rolling statistics move."""
         if self.training:
             self.statistics.begin()
-        outputs = {IMAGE: self.prepare(x)}
-        for index, module in enumerate(self.layers):
-            if isinstance(module, CostModule) and index not in self._read and index not in wanted:
-                continue
-            outputs[index] = module(*[outputs[source] for source in self._sources[index]])
-            for source in self._expiring[index]:
-                if source not in wanted:
-                    del outputs[source]
+        outputs = self.wiring.walk(cast("Sequence[LayerModule]", self.layers), self.prepare(x), wanted)
         if self.training:
             self.statistics.end()
         return outputs
@@ -87,20 +74,3 @@ class Graph(nn.Module):
         """Each planned layer with its module, in the order of the file."""
         return list(zip(self.plan.layers, cast("Iterable[LayerModule]", self.layers), strict=True))
 
-
-def after_dropout(layers: Sequence[Layer], source: int, reader: int) -> int:
-    """What layer `reader` finds in the output of layer `source`.
-
-    C's dropout works in place on the output of the layer before it, so later readers of that layer see dropped values.
-    """
-    while source != IMAGE and source + 1 < reader and isinstance(layers[source + 1].spec, Dropout):
-        source += 1
-    return source
-
-
-def _expiring(sources: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
-    """For each layer the outputs that nobody reads after it."""
-    last = {index: index for index in range(len(sources))}
-    for index, read in enumerate(sources):
-        last.update(dict.fromkeys(read, index))
-    return tuple(tuple(source for source, reader in last.items() if reader == index) for index in range(len(sources)))

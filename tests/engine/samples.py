@@ -23,7 +23,7 @@ from darkcfg.language.plan import Plan, read_text
 from darkcfg.language.schedule import learning_rate, run_batches, warmup_batches
 from darkcfg.network.assembly import Network, build
 
-CPU = Runtime(torch.device("cpu"), "fp32", graph=False, compiled=False, deterministic=False, choices=())
+CPU = Runtime(torch.device("cpu"), "fp32", graph=False, kernels="torch", deterministic=False, choices=())
 
 SIZE = 8
 

@@ -1,0 +1,73 @@
+"""Forward and backward of one mini-batch with as few kernels as there are for it; `passes.PlainPass` is the oracle."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from darkcfg.data.augmentation import Augmentation, Batch
+from darkcfg.engine.kernels.batch import Pixels, Window, gather
+from darkcfg.engine.kernels.cross_entropy import MOST_CLASSES, cross_entropy
+from darkcfg.engine.runtime import Runtime
+from darkcfg.engine.tally import Tally
+from darkcfg.engine.working import WorkingCopy
+from darkcfg.network.assembly import Network
+from darkcfg.network.image import Normalisation
+
+
+class FusedPass:
+    """A mini-batch through a 16-bit working copy of the network; what no kernel knows runs as in the plain pass."""
+
+    def __init__(self, net: Network, augmentation: Augmentation, runtime: Runtime, tally: Tally) -> None:
+        self.net, self.augmentation, self.runtime, self.tally = net, augmentation, runtime, tally
+        self.working = WorkingCopy(net, runtime.working_type)
+        self.pixels = _pixels(net, augmentation)
+        self.window = Window(augmentation.size, augmentation.recipe.cutout, self.working.image_channels)
+        self.fuses_cost = net.is_plain_softmax and net.plan.outputs <= MOST_CLASSES
+        self._is_first = True
+
+    def run(self, draws: Tensor, row: Tensor) -> None:
+        """Gradients of a batch add up, divided by its images."""
+        shown = self._show(draws, row)
+        with self.runtime.autocast():
+            outputs = self.working.walk(shown.x)
+            if not self.fuses_cost:
+                costs = self.net.costs_of(outputs, shown.truth)
+        batch = self.net.plan.net.batch
+        if self.fuses_cost:
+            scores = outputs[self.net.scores_source].flatten(1)
+            scores.backward(cross_entropy(scores, shown.truth, shown.label, 1 / batch, self.tally))
+        else:
+            (costs.objective / batch).backward()
+            self.tally.add(costs.loss.detach(), costs.scores, shown.label)
+        self.working.hand_over(is_first=self._is_first)
+        self._is_first = False
+
+    def finish(self) -> None:
+        """The next mini-batch begins a new update."""
+        self._is_first = True
+
+    def refresh(self) -> None:
+        """The working copy follows."""
+        self.working.refresh()
+
+    def _show(self, draws: Tensor, row: Tensor) -> Batch:
+        shows = self.augmentation
+        if self.pixels:
+            return gather(
+                shows.images, shows.labels, shows.truths, draws, row, self.pixels, self.window, self.working.dtype
+            )
+        shown = shows(draws.index_select(0, row))
+        return shown._replace(x=self.working.prepare(shown.x))
+
+
+def _pixels(net: Network, augmentation: Augmentation) -> Pixels | None:
+    """How the kernel makes numbers of bytes; None where it does not know the augmentation, or the image has coordinates."""
+    recipe = augmentation.recipe
+    if recipe.warp or recipe.colour or recipe.mixing or recipe.blur or net.plan.net.coordinates:
+        return None
+    ones = torch.ones_like(augmentation.fill)
+    if isinstance(net.normalisation, Normalisation):
+        scale, offset = (part.flatten().expand(len(ones)) for part in (net.normalisation.scale, net.normalisation.offset))
+        return Pixels(scale.contiguous(), offset.contiguous(), augmentation.fill)
+    return Pixels(ones, torch.zeros_like(ones), augmentation.fill)

@@ -1,0 +1,46 @@
+"""Forward and backward of one mini-batch through the modules as they are: what the fused pass is measured against."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from torch import Tensor
+
+from darkcfg.data.augmentation import Augmentation
+from darkcfg.engine.runtime import Runtime
+from darkcfg.engine.tally import Tally
+from darkcfg.network.assembly import Network
+
+
+class Pass(Protocol):
+    """How a mini-batch gets from its draws to gradients."""
+
+    def run(self, draws: Tensor, row: Tensor) -> None:
+        """Add the gradients of the images that rows `row` of `draws` name, and their sums to the tally."""
+
+    def finish(self) -> None:
+        """After the mini-batches of an update: every trained parameter has its gradient."""
+
+    def refresh(self) -> None:
+        """After the parameters have changed."""
+
+
+class PlainPass:
+    """torch's own kernels, under the run's precision."""
+
+    def __init__(self, net: Network, augmentation: Augmentation, runtime: Runtime, tally: Tally) -> None:
+        self.net, self.augmentation, self.runtime, self.tally = net, augmentation, runtime, tally
+
+    def run(self, draws: Tensor, row: Tensor) -> None:
+        """Gradients of a batch add up, divided by its images."""
+        shown = self.augmentation(draws.index_select(0, row))
+        with self.runtime.autocast():
+            costs = self.net.costs(shown.x, shown.truth)
+        (costs.objective / self.net.plan.net.batch).backward()
+        self.tally.add(costs.loss.detach(), costs.scores, shown.label)
+
+    def finish(self) -> None:
+        """autograd has left every gradient where it belongs."""
+
+    def refresh(self) -> None:
+        """The modules read the parameters themselves."""

@@ -1,0 +1,279 @@
+"""The working copy of a network: 16-bit weights, and what surrounds the convolutions fused.
+
+The parameters of the network itself stay as they are, in float32; the copy follows them after each update, and its
+gradients are widened into theirs. Layers that no kernel knows run as their own modules.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F  # noqa: N812 - torch's own convention
+from torch import Tensor, nn
+
+from darkcfg.engine.kernels.norm import EPILOGUES, Epilogue, Rolling, norm_activation
+from darkcfg.engine.kernels.pool import window_mean
+from darkcfg.language.plan import IMAGE, Layer
+from darkcfg.language.sections.convolutional import Convolutional as ConvolutionalSpec
+from darkcfg.language.sections.pointwise import Activation as ActivationSpec
+from darkcfg.language.sections.shortcut import Shortcut as ShortcutSpec
+from darkcfg.network.activations import FUNCTIONS
+from darkcfg.network.assembly import Network
+from darkcfg.network.base import LayerModule
+from darkcfg.network.batchnorm import BatchNorm, Statistics
+from darkcfg.network.connected import Connected
+from darkcfg.network.convolutional import Convolutional
+from darkcfg.network.deconvolutional import Deconvolutional
+from darkcfg.network.pointwise import BatchNormLayer
+from darkcfg.network.pooling import AveragePool, LocalAveragePool, Windows
+from darkcfg.network.wiring import Wiring
+
+_CHANNELS = 8
+"""Tensor cores read the channels of 16-bit images eight at a time."""
+
+
+_MOST_WINDOW = 64
+"""Pixels of a window that one thread adds up."""
+
+
+class Pair:
+    """A parameter of the network and its 16-bit copy, which may have more input channels, all 0."""
+
+    def __init__(self, master: nn.Parameter, dtype: torch.dtype, channels: int | None = None) -> None:
+        self.master = master
+        shape = [*master.shape]
+        if channels:
+            shape[1] = channels
+        memory = torch.channels_last if master.ndim == 4 else torch.contiguous_format  # noqa: PLR2004 - filters
+        working = torch.zeros(shape, dtype=dtype, device=master.device).to(memory_format=memory)
+        self.working = nn.Parameter(working, requires_grad=master.requires_grad)
+        self.is_padded = self.working.shape != master.shape
+        # One layout for all that an update reads and writes, so that it passes over them as they lie in memory.
+        master.data = master.data.contiguous(memory_format=memory)
+        self.gradient = torch.empty_like(master)
+
+    def own_part(self, of: Tensor) -> Tensor:
+        """Without the channels that the master does not have."""
+        return of[:, : self.master.shape[1]] if self.is_padded else of
+
+
+class WorkingCopy:
+    """Modules and wiring for `Network.costs`, for training steps only.
+
+    Args:
+        net: the network, on its device.
+        dtype: of the working weights.
+    """
+
+    def __init__(self, net: Network, dtype: torch.dtype) -> None:
+        self.net, self.dtype = net, dtype
+        self.pairs: list[Pair] = []
+        self.modules: list[nn.Module] = list(net.layers)
+        self._sources = list(net.wiring.sources)
+        self._fused: set[BatchNorm] = set()
+        self.channels = net.plan.net.image.c + 2 * net.plan.net.coordinates
+        self.image_channels = self._padded_channels()
+        for layer, module in net.layer_modules():
+            if isinstance(module, Convolutional | Connected | Deconvolutional):
+                self.modules[layer.index] = self._with_working_weights(layer, module)
+            elif window := _window(layer, module):
+                self.modules[layer.index] = WindowMean(window)
+        for chain in _chains(net):
+            self._fuse(chain)
+        self.wiring = Wiring(tuple(self._sources))
+        self.statistics = Statistics(
+            module for module in net.modules() if isinstance(module, BatchNorm) and module not in self._fused
+        )
+        self.statistics.t = net.statistics.t
+        self.refresh()
+
+    @torch.no_grad()
+    def refresh(self) -> None:
+        """Follow the network's parameters."""
+        for pair in self.pairs:
+            if pair.is_padded:
+                pair.own_part(pair.working).copy_(pair.master)
+        if alike := [pair for pair in self.pairs if not pair.is_padded]:
+            torch._foreach_copy_([p.working.detach() for p in alike], [p.master.detach() for p in alike])
+
+    @torch.no_grad()
+    def hand_over(self, *, is_first: bool) -> None:
+        """Widen the copy's gradients into the network's; the first mini-batch of an update writes, others add."""
+        pairs = [pair for pair in self.pairs if pair.working.grad is not None]
+        for pair in pairs:
+            pair.master.grad = pair.gradient
+        alike = [pair for pair in pairs if not pair.is_padded]
+        ours, theirs = [p.gradient for p in alike], [p.working.grad for p in alike]
+        if alike and is_first:
+            torch._foreach_copy_(ours, theirs)
+        elif alike:
+            torch._foreach_add_(ours, theirs)
+        for pair in pairs:
+            if pair.is_padded and pair.working.grad is not None:
+                part = pair.own_part(pair.working.grad)
+                pair.gradient.copy_(part) if is_first else pair.gradient.add_(part)
+            pair.working.grad = None
+
+    def walk(self, image: Tensor) -> dict[int, Tensor]:
+        """What `Network.costs_of` needs, of a prepared image (N, image_channels, H, W) of the working type."""
+        self.statistics.begin()
+        outputs = self.wiring.walk(self.modules, image, self.net.cost_sources)
+        self.statistics.end()
+        return outputs
+
+    def prepare(self, x: Tensor) -> Tensor:
+        """Images (N, C, H, W) in [0, 1] as `walk` takes them."""
+        x = self.net.prepare(x).to(self.dtype)
+        missing = self.image_channels - x.shape[1]
+        x = F.pad(x, (0, 0, 0, 0, 0, missing)) if missing else x
+        return x.contiguous(memory_format=torch.channels_last)
+
+    def _padded_channels(self) -> int:
+        """The image gets further channels where only convolutions that can take them read it."""
+        readers = [
+            layer.spec
+            for layer, sources in zip(self.net.plan.layers, self._sources, strict=True)
+            if IMAGE in sources
+        ]
+        padded = self.channels + -self.channels % _CHANNELS
+        if IMAGE in self.net.cost_sources or padded & (padded - 1):
+            return self.channels
+        return padded if all(isinstance(s, ConvolutionalSpec) and s.groups == 1 for s in readers) else self.channels
+
+    def _with_working_weights(self, layer: Layer, module: LayerModule) -> LayerModule:
+        """The module with 16-bit parameters, but for those of its batch norm, which stay the network's."""
+        reads_image = self._sources[layer.index] == (IMAGE,)
+        twin, working = copy.copy(module), {}
+        for name, parameter in module.named_parameters(recurse=False):
+            takes_channels = reads_image and name == "weight" and isinstance(module, Convolutional)
+            pair = Pair(parameter, self.dtype, self.image_channels if takes_channels else None)
+            self.pairs.append(pair)
+            working[name] = pair.working
+        twin.__dict__["_parameters"] = {**module.__dict__["_parameters"], **working}
+        return twin
+
+    def _fuse(self, chain: Chain) -> None:
+        module = self.modules[chain.first]
+        norm: BatchNorm = module.bn  # type: ignore[assignment] # _chains has looked
+        before = _linear_part(module) if isinstance(module, Convolutional) else nn.Identity()
+        self.modules[chain.first] = FusedNorm(before, norm, self.net.statistics.t, chain.epilogue)
+        self._fused.add(norm)
+        if chain.residual is not None:
+            self._sources[chain.first] = (*self._sources[chain.first], chain.residual)
+        for index in range(chain.first + 1, chain.last + 1):
+            self.modules[index] = nn.Identity()
+            self._sources[index] = (index - 1,)
+
+
+class FusedNorm(nn.Module):
+    """A linear map, then batch norm, activation and residual addition as one."""
+
+    def __init__(self, before: nn.Module, norm: BatchNorm, t: Tensor, epilogue: Epilogue) -> None:
+        super().__init__()
+        self.before, self.norm, self.epilogue = before, norm, epilogue
+        self.rolling = Rolling(norm.rolling, t, norm.momentum)
+
+    def forward(self, x: Tensor, residual: Tensor | None = None) -> Tensor:
+        """(N, C, H, W) of the working type to the same type, channels_last."""
+        norm = self.norm
+        return norm_activation(
+            self.before(x), norm.weight, norm.bias, self.rolling, norm.eps, self.epilogue, residual
+        )
+
+
+class WindowMean(nn.Module):
+    """The mean of windows (height, width) that fill the map without overlap."""
+
+    def __init__(self, window: tuple[int, int]) -> None:
+        super().__init__()
+        self.window = window
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(N, C, H, W) to (N, C, H / height, W / width)."""
+        return window_mean(x, self.window)
+
+
+def _window(layer: Layer, module: LayerModule) -> tuple[int, int] | None:
+    """The window of a pooling that `WindowMean` can do, None for other layers."""
+    (source, *others), output = layer.inputs, layer.output
+    window = source.h // output.h, source.w // output.w
+    fills = not others and (output.h * window[0], output.w * window[1]) == (source.h, source.w)
+    if not fills or window[0] * window[1] > _MOST_WINDOW:
+        return None
+    if isinstance(module, AveragePool):
+        return window
+    is_plain = isinstance(module, LocalAveragePool) and module.windows == Windows(
+        window[0], window, 0, ceil_mode=False, explicit=None
+    )
+    return window if is_plain and window[0] == window[1] else None
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Layers `first` to `last`, each read by the next alone, that one `FusedNorm` stands for."""
+
+    first: int
+    last: int
+    epilogue: Epilogue
+    residual: int | None
+    """The layer that the last of them adds."""
+
+
+def _chains(net: Network) -> Iterator[Chain]:
+    layers, sources = net.plan.layers, net.wiring.sources
+    readers: dict[int, list[int]] = {}
+    for index, read in enumerate(sources):
+        for source in read:
+            readers.setdefault(source, []).append(index)
+
+    def is_read_by_next_alone(index: int) -> bool:
+        return readers.get(index) == [index + 1] and index not in net.cost_sources
+
+    for layer, module in net.layer_modules():
+        first = last = layer.index
+        epilogue = _epilogue(module, layer)
+        if epilogue is None:
+            continue
+        if epilogue == EPILOGUES["linear"] and is_read_by_next_alone(last):
+            spec = layers[last + 1].spec
+            if isinstance(spec, ActivationSpec) and spec.activation in EPILOGUES:
+                last, epilogue = last + 1, EPILOGUES[spec.activation]
+        residual = None
+        if is_read_by_next_alone(last) and _adds(layers[last + 1]) and sources[last + 1][0] == last:
+            last, residual = last + 1, sources[last + 1][1]
+        yield Chain(first, last, epilogue, residual)
+
+
+def _epilogue(module: LayerModule, layer: Layer) -> Epilogue | None:
+    """What follows the batch norm of a layer that can be fused, None for others."""
+    norm = getattr(module, "bn", None)
+    if norm is None or norm.frozen:
+        return None
+    if isinstance(module, BatchNormLayer):
+        return EPILOGUES["linear"]
+    if isinstance(module, Convolutional) and module.blur is None:
+        return EPILOGUES.get(layer.spec.activation)  # type: ignore[attr-defined] # the spec of a convolution
+    return None
+
+
+def _adds(layer: Layer) -> bool:
+    """Whether a layer is a plain residual addition of two equal shapes."""
+    spec = layer.spec
+    return (
+        isinstance(spec, ShortcutSpec)
+        and len(layer.sources) == 2  # noqa: PLR2004
+        and len(set(layer.inputs)) == 1
+        and (spec.alpha, spec.beta, spec.backward, spec.activation) == (1, 1, "exact", "linear")
+        and not spec.factors_each(layer.output)
+    )
+
+
+def _linear_part(module: Convolutional) -> Convolutional:
+    part = copy.copy(module)
+    part.__dict__["_modules"] = {}
+    part.bn = part.blur = None
+    part.activation = FUNCTIONS["linear"]
+    return part

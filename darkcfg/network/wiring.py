@@ -1,0 +1,66 @@
+"""Which layer reads which, and the walk through modules that are wired so."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from torch import Tensor, nn
+
+from darkcfg.language.plan import IMAGE, Layer, Plan
+from darkcfg.language.sections.pointwise import Dropout
+from darkcfg.network.cost import CostModule
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """For each layer the layers whose outputs it reads, in order; IMAGE is the image."""
+
+    sources: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, plan: Plan) -> Wiring:
+        """As the plan says, and as C's dropout, which works in place, has it."""
+        layers = plan.layers
+        return cls(tuple(tuple(after_dropout(layers, s, layer.index) for s in layer.sources) for layer in layers))
+
+    @cached_property
+    def read(self) -> frozenset[int]:
+        """Every layer that another reads."""
+        return frozenset(source for sources in self.sources for source in sources)
+
+    @cached_property
+    def expiring(self) -> tuple[tuple[int, ...], ...]:
+        """For each layer the outputs that nobody reads after it."""
+        last = {index: index for index in range(len(self.sources))}
+        for index, read in enumerate(self.sources):
+            last.update(dict.fromkeys(read, index))
+        return tuple(
+            tuple(source for source, reader in last.items() if reader == index) for index in range(len(self.sources))
+        )
+
+    def walk(self, modules: Sequence[nn.Module], image: Tensor, wanted: Collection[int]) -> dict[int, Tensor]:
+        """The outputs of the `wanted` layers; every other is let go after its last reader.
+
+        A softmax or cost whose output nobody asks for is left out.
+        """
+        outputs = {IMAGE: image}
+        for index, module in enumerate(modules):
+            if isinstance(module, CostModule) and index not in self.read and index not in wanted:
+                continue
+            outputs[index] = module(*[outputs[source] for source in self.sources[index]])
+            for source in self.expiring[index]:
+                if source not in wanted:
+                    del outputs[source]
+        return outputs
+
+
+def after_dropout(layers: Sequence[Layer], source: int, reader: int) -> int:
+    """What layer `reader` finds in the output of layer `source`.
+
+    C's dropout works in place on the output of the layer before it, so later readers of that layer see dropped values.
+    """
+    while source != IMAGE and source + 1 < reader and isinstance(layers[source + 1].spec, Dropout):
+        source += 1
+    return source

@@ -1,0 +1,149 @@
+"""The fused pass against the plain one: the same updates from the same images.
+
+Without a GPU the kernels run in Triton's interpreter, which has to be asked for before Triton is imported.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+import torch
+
+if not torch.cuda.is_available():
+    os.environ["TRITON_INTERPRET"] = "1"
+pytest.importorskip("triton", reason="Triton is not installed")
+
+from engine.samples import CPU, SIZE, conv, head, plain, plan_of, residual, section, split_of
+
+from darkcfg.data.recipe import Recipe
+from darkcfg.data.stream import Stream
+from darkcfg.engine.fused import FusedPass
+from darkcfg.engine.step import Step
+from darkcfg.engine.working import FusedNorm
+from darkcfg.network.assembly import Network, build
+
+CUDA = torch.cuda.is_available()
+DEVICE = torch.device("cuda" if CUDA else "cpu")
+PLAIN = replace(CPU, device=DEVICE)
+FUSED = replace(PLAIN, kernels="fused")
+
+NETWORKS: dict[str, str] = {
+    "residual": residual(),
+    "plain": plain(),
+    "separate": conv(8, activation="linear")
+    + section("activation", activation="gelu")
+    + conv(8, batch_normalize=0, activation="linear")
+    + section("batchnorm", bn_momentum=0.4)
+    + section("activation", activation="swish")
+    + section("shortcut", **{"from": -4}, activation="linear")
+    + head(3),
+    "other additions": conv(8)
+    + conv(8, activation="mish")
+    + section("shortcut", **{"from": -2}, activation="leaky")
+    + conv(8, activation="relu")
+    + section("shortcut", **{"from": -2}, activation="linear", alpha=0.5)
+    + section("route", layers="-1,-2")
+    + conv(8)
+    + head(3),
+    "two costs": residual() + section("cost", type="sse"),
+    "dropout": conv(8) + section("dropout", probability=0.0) + conv(8) + head(3),
+}
+
+
+def trained(runtime: object, layers: str, updates: int = 3, recipe: Recipe = Recipe(), **net: object) -> Step:
+    plan = plan_of(layers, batch=8, optimizer="sgd", **net)
+    network = build(plan, seed=1).to(DEVICE)
+    network.train()
+    split = split_of(24)
+    step = Step(network, split, Stream(24, SIZE, SIZE, recipe, 1), [0.1] * updates, runtime)
+    for _ in range(updates):
+        step.run()
+    return step
+
+
+def differences(a: Network, b: Network) -> dict[str, float]:
+    """Of each tensor the largest difference, over its largest value."""
+    theirs = b.state_dict()
+    return {
+        name: float((tensor - theirs[name]).abs().max() / theirs[name].abs().max().clamp(min=1e-3))
+        for name, tensor in a.state_dict().items()
+    }
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("subdivisions", [1, 2])
+def test_the_same_updates(name: str, subdivisions: int) -> None:
+    fused = trained(FUSED, NETWORKS[name], subdivisions=subdivisions)
+    plain_ = trained(PLAIN, NETWORKS[name], subdivisions=subdivisions)
+
+    worst = differences(fused.net, plain_.net)
+    assert max(worst.values()) < 2e-4, worst
+    a, b = fused.take_totals(), plain_.take_totals()
+    assert a.loss == pytest.approx(b.loss, rel=1e-5)
+    assert (a.correct, a.images, a.finite_batches) == (b.correct, b.images, b.finite_batches)
+
+
+@pytest.mark.parametrize(
+    "recipe", [Recipe(), Recipe(flip="random", padding=2), Recipe(cutout=3), Recipe(flip="alternating", blur=3)]
+)
+def test_the_same_images(recipe: Recipe) -> None:
+    keys = {"mean": "0.5,0.4,0.3", "std": "0.2,0.3,0.25"}
+    worst = differences(
+        trained(FUSED, residual(), 2, recipe, **keys).net, trained(PLAIN, residual(), 2, recipe, **keys).net
+    )
+    assert max(worst.values()) < 2e-4, worst
+
+
+def fused_norms(layers: str) -> list[str]:
+    """For each fused norm of a network whether it adds: the structure that the working copy found."""
+    step = trained(FUSED, layers, 1)
+    assert isinstance(step.mini_batch_pass, FusedPass)
+    working = step.mini_batch_pass.working
+    return [
+        f"{index}{'+' * (len(sources) == 2)}"
+        for index, (module, sources) in enumerate(zip(working.modules, working.wiring.sources, strict=True))
+        if isinstance(module, FusedNorm)
+    ]
+
+
+def test_what_is_fused() -> None:
+    assert fused_norms(residual()) == ["0", "1", "2+"]
+    assert fused_norms(plain()) == []
+    assert fused_norms(NETWORKS["separate"]) == ["0", "3+"]
+    # mish is no kernel's, and a scaled addition is none either
+    assert fused_norms(NETWORKS["other additions"]) == ["0", "3", "6"]
+
+
+def test_statistics_that_move_by_the_step() -> None:
+    fused, plain_ = trained(FUSED, NETWORKS["separate"], 1), trained(PLAIN, NETWORKS["separate"], 1)
+    assert float(fused.net.statistics.t) == float(plain_.net.statistics.t) == 1
+    bns = [name for name in fused.net.state_dict() if name.endswith("rolling")]
+    assert bns
+    for name in bns:
+        torch.testing.assert_close(fused.net.state_dict()[name], plain_.net.state_dict()[name])
+
+
+def test_a_loss_that_is_not_finite_is_counted() -> None:
+    step = trained(FUSED, residual(), 1)
+    with torch.no_grad():
+        next(step.net.parameters()).fill_(float("nan"))
+    step.mini_batch_pass.refresh()
+    step.rates = torch.cat([step.rates, step.rates])
+    step.run()
+    assert step.take_totals().finite_batches == 1
+
+
+def test_the_working_copy_follows_what_is_restored() -> None:
+    step = trained(FUSED, residual(), 1)
+
+    def put_back(state: list[torch.Tensor]) -> None:
+        for tensor in state:
+            tensor.detach().fill_(0.25)
+
+    step.restore(put_back)
+    assert isinstance(step.mini_batch_pass, FusedPass)
+    for pair in step.mini_batch_pass.working.pairs:
+        assert (pair.own_part(pair.working) == 0.25).all()
