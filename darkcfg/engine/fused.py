@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from darkcfg.data.augmentation import Augmentation, Batch
+from darkcfg.engine.fused_optimizers import FusedRules
 from darkcfg.engine.kernels.batch import Pixels, Window, gather
 from darkcfg.engine.kernels.cross_entropy import MOST_CLASSES, cross_entropy
 from darkcfg.engine.runtime import Runtime
@@ -24,10 +25,13 @@ class FusedPass:
         self.pixels = _pixels(net, augmentation)
         self.window = Window(augmentation.size, augmentation.recipe.cutout, self.working.image_channels)
         self.fuses_cost = net.is_plain_softmax and net.plan.outputs <= MOST_CLASSES
+        self.rules = FusedRules(self.working)
         self._is_first = True
 
     def run(self, draws: Tensor, row: Tensor) -> None:
         """Gradients of a batch add up, divided by its images."""
+        if self._is_first:
+            self.working.forget_gradients()
         shown = self._show(draws, row)
         with self.runtime.autocast():
             outputs = self.working.walk(shown.x)
@@ -40,12 +44,18 @@ class FusedPass:
         else:
             (costs.objective / batch).backward()
             self.tally.add(costs.loss.detach(), costs.scores, shown.label)
-        self.working.hand_over(is_first=self._is_first)
+        # 16-bit gradients become float32 to be added up, or for a rule that no kernel knows.
+        if self.net.plan.net.subdivisions > 1 or not self.rules.covers_all:
+            self.working.widen(self.working.pairs, is_first=self._is_first)
         self._is_first = False
 
     def finish(self) -> None:
         """The next mini-batch begins a new update."""
         self._is_first = True
+
+    def settle(self) -> None:
+        """Tables can be written again."""
+        self.rules.settle()
 
     def refresh(self) -> None:
         """The working copy follows."""

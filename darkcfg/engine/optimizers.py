@@ -7,9 +7,10 @@ Adam (`adam=1`) decays all parameters, and takes the sum over the batch: torch.o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -58,6 +59,20 @@ class Group:
         torch.mul(rate, self.factor, out=self.rate)
 
 
+MakeRule = Callable[[list[dict[str, Any]]], torch.optim.Optimizer]
+"""From groups of parameters to the optimizer that moves them."""
+
+
+class Rules(Protocol):
+    """Optimizers that know a working copy of the network."""
+
+    def rule(self, name: str, recipe: Net) -> MakeRule | None:
+        """The rule `name`, None where there is none of this kind."""
+
+    def follow(self, *, moved_otherwise: bool) -> None:
+        """After an update, which has `moved_otherwise` than by these rules or not."""
+
+
 class Update:
     """Applies gradients; every number that changes between steps lives in a device tensor.
 
@@ -65,10 +80,10 @@ class Update:
         net: the network; its cfg says how.
         batches_per_epoch: for keys in epochs.
         batches: updates of the whole run, which `ema_alpha` needs.
-        fused: whether Triton kernels may do what torch has no kernel for.
+        rules: those of a working copy, which go before torch's.
     """
 
-    def __init__(self, net: Network, batches_per_epoch: float, batches: int, *, fused: bool = False) -> None:
+    def __init__(self, net: Network, batches_per_epoch: float, batches: int, rules: Rules | None = None) -> None:
         self.groups: list[Group] = []
         self.optimizers: list[torch.optim.Optimizer] = []
         self.recipe = recipe = net.plan.net
@@ -76,23 +91,18 @@ class Update:
         rows = [row for row in parameter_groups(net) if row.trained]
         self.clipped = [row for row in rows if row.clip]
         self.average = LateAverage(net, recipe.ema_alpha, batches) if recipe.ema_alpha else None
+        self.rules = rules
         taken_by_muon = [row for row in rows if recipe.optimizer == "muon" and _suits_muon(row)]
         others = [row for row in rows if all(row is not taken for taken in taken_by_muon)]
         if taken_by_muon:
             factor = (recipe.muon_learning_rate or recipe.learning_rate) / (recipe.learning_rate or 1)
-            self._add(_muon(fused=fused), taken_by_muon, batches_per_epoch, {"momentum": recipe.muon_momentum}, factor)
-        name = recipe.fallback_optimizer if recipe.optimizer == "muon" else recipe.optimizer or "sgd"
-        kind, options = _rule(name, recipe, self.device)
+            self._add("muon", taken_by_muon, batches_per_epoch, factor)
         if others:
-            self._add(kind, others, batches_per_epoch, options)
+            name = recipe.fallback_optimizer if recipe.optimizer == "muon" else recipe.optimizer or "sgd"
+            self._add(name, others, batches_per_epoch)
 
     def _add(
-        self,
-        kind: type[torch.optim.Optimizer],
-        rows: list[TrainedParameter],
-        batches_per_epoch: float,
-        options: dict[str, Any],
-        factor: float = 1.0,
+        self, name: str, rows: list[TrainedParameter], batches_per_epoch: float, factor: float = 1.0
     ) -> None:
         """One optimizer whose groups differ in decay, in rate, or in when they start and stop."""
         groups = []
@@ -101,7 +111,8 @@ class Update:
             rate = torch.zeros((), device=self.device)
             self.groups.append(Group(rate, factor * shared.factor, shared.first_batch, last))
             groups.append({"params": [row.parameter for row in members], "lr": rate, "weight_decay": shared.decay})
-        self.optimizers.append(kind(groups, **options))
+        kind = self.rules.rule(name, self.recipe) if self.rules else None
+        self.optimizers.append((kind or _rule(name, self.recipe, self.device))(groups))
 
     def apply(self, rate: Tensor, batch: Tensor) -> None:
         """One update with `rate`, the learning rate of update number `batch`, both 0-dim device tensors."""
@@ -112,6 +123,8 @@ class Update:
         self._clip(batch)
         if self.average:
             self.average.follow(batch)
+        if self.rules:
+            self.rules.follow(moved_otherwise=bool(self.clipped or self.average))
 
     @torch.no_grad()
     def _clip(self, batch: Tensor) -> None:
@@ -159,12 +172,14 @@ def _muon(*, fused: bool) -> type[Muon]:
     return FusedMuon
 
 
-def _rule(name: str, recipe: Net, device: torch.device) -> tuple[type[torch.optim.Optimizer], dict[str, Any]]:
+def _rule(name: str, recipe: Net, device: torch.device) -> MakeRule:
     fused = device.type in ("cuda", "cpu")
+    if name == "muon":
+        return partial(Muon, momentum=recipe.muon_momentum)
     if name == "sgd" and not recipe.adam:
-        return torch.optim.SGD, {"lr": 0.0, "momentum": recipe.momentum, "nesterov": recipe.nesterov, "fused": fused}
+        return partial(torch.optim.SGD, lr=0.0, momentum=recipe.momentum, nesterov=recipe.nesterov, fused=fused)
     kind = torch.optim.AdamW if name == "adamw" else torch.optim.Adam
     betas = (recipe.B1, recipe.B2)
     eps = recipe.eps / recipe.batch if recipe.adam else recipe.eps
     # A captured step needs the step count on the device.
-    return kind, {"betas": betas, "eps": eps, "fused": fused, "capturable": device.type == "cuda"}
+    return partial(kind, betas=betas, eps=eps, fused=fused, capturable=device.type == "cuda")

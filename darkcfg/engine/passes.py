@@ -7,6 +7,7 @@ from typing import Protocol
 from torch import Tensor
 
 from darkcfg.data.augmentation import Augmentation
+from darkcfg.engine.optimizers import Rules
 from darkcfg.engine.runtime import Runtime
 from darkcfg.engine.tally import Tally
 from darkcfg.network.assembly import Network
@@ -15,14 +16,21 @@ from darkcfg.network.assembly import Network
 class Pass(Protocol):
     """How a mini-batch gets from its draws to gradients."""
 
+    @property
+    def rules(self) -> Rules | None:
+        """Optimizers that belong to it."""
+
     def run(self, draws: Tensor, row: Tensor) -> None:
         """Add the gradients of the images that rows `row` of `draws` name, and their sums to the tally."""
 
     def finish(self) -> None:
         """After the mini-batches of an update: every trained parameter has its gradient."""
 
+    def settle(self) -> None:
+        """After the capture of a step."""
+
     def refresh(self) -> None:
-        """After the parameters have changed."""
+        """After something else than an update has changed the parameters."""
 
 
 class PlainPass:
@@ -30,6 +38,7 @@ class PlainPass:
 
     def __init__(self, net: Network, augmentation: Augmentation, runtime: Runtime, tally: Tally) -> None:
         self.net, self.augmentation, self.runtime, self.tally = net, augmentation, runtime, tally
+        self.rules = None
 
     def run(self, draws: Tensor, row: Tensor) -> None:
         """Gradients of a batch add up, divided by its images."""
@@ -41,6 +50,9 @@ class PlainPass:
 
     def finish(self) -> None:
         """autograd has left every gradient where it belongs."""
+
+    def settle(self) -> None:
+        """There is nothing left to do."""
 
     def refresh(self) -> None:
         """The modules read the parameters themselves."""

@@ -68,15 +68,11 @@ class Step:
         self.batch, self.mini_batch = recipe.batch, recipe.batch // recipe.subdivisions
         self.subdivisions = recipe.subdivisions
         self.batches_before = net.seen // recipe.batch
-        self.update = Update(
-            net,
-            len(split) / recipe.batch,
-            self.batches_before + len(rates),
-            fused=runtime.kernels == "fused",
-        )
         self.augmentation = Augmentation(split, stream, smoothed(net.plan.outputs, recipe.label_smooth_eps), device)
         self.tally = Tally(device)
         self.mini_batch_pass = _pass(net, self.augmentation, runtime, self.tally)
+        epoch, batches = len(split) / recipe.batch, self.batches_before + len(rates)
+        self.update = Update(net, epoch, batches, self.mini_batch_pass.rules)
         self.rates = torch.tensor([0.0, *rates], device=device)
         self.batches_done = torch.full((), first_batch, device=device)
         self._chunk = max(min(_SMALLEST_CHUNK, _MOST_ROWS // self.batch), -(-len(split) // self.batch), 1)
@@ -179,7 +175,6 @@ class Step:
         self.mini_batch_pass.finish()
         self.tally.end_batch()
         self.update.apply(rate, self.batches_done + self.batches_before)
-        self.mini_batch_pass.refresh()
         if self.average:
             self.average.follow(self.batches_done)
 
@@ -205,6 +200,7 @@ class Step:
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
             self._body()
+        self.mini_batch_pass.settle()
         return graph.replay
 
 

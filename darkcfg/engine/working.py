@@ -7,7 +7,7 @@ gradients are widened into theirs. Layers that no kernel knows run as their own 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -83,6 +83,7 @@ class WorkingCopy:
                 self.modules[layer.index] = WindowMean(window)
         for chain in _chains(net):
             self._fuse(chain)
+        self.pair_of = {pair.master: pair for pair in self.pairs}
         self.wiring = Wiring(tuple(self._sources))
         self.statistics = Statistics(
             module for module in net.modules() if isinstance(module, BatchNorm) and module not in self._fused
@@ -90,30 +91,39 @@ class WorkingCopy:
         self.statistics.t = net.statistics.t
         self.refresh()
 
-    @torch.no_grad()
     def refresh(self) -> None:
         """Follow the network's parameters."""
-        for pair in self.pairs:
+        self.follow(self.pairs)
+
+    @staticmethod
+    @torch.no_grad()
+    def follow(pairs: Sequence[Pair]) -> None:
+        """Copy masters to working copies, in one launch where they have the same shape."""
+        for pair in pairs:
             if pair.is_padded:
                 pair.own_part(pair.working).copy_(pair.master)
-        if alike := [pair for pair in self.pairs if not pair.is_padded]:
+        if alike := [pair for pair in pairs if not pair.is_padded]:
             torch._foreach_copy_([p.working.detach() for p in alike], [p.master.detach() for p in alike])
 
+    def forget_gradients(self) -> None:
+        """So that the next backward pass writes them anew."""
+        for pair in self.pairs:
+            pair.working.grad = None
+
+    @staticmethod
     @torch.no_grad()
-    def hand_over(self, *, is_first: bool) -> None:
-        """Widen the copy's gradients into the network's; the first mini-batch of an update writes, others add."""
-        pairs = [pair for pair in self.pairs if pair.working.grad is not None]
-        for pair in pairs:
+    def widen(pairs: Sequence[Pair], *, is_first: bool) -> None:
+        """Turn the copies' gradients into the network's; the first mini-batch of an update writes, others add."""
+        present = [(pair, pair.working.grad) for pair in pairs if pair.working.grad is not None]
+        for pair, _ in present:
             pair.master.grad = pair.gradient
-        alike = [pair for pair in pairs if not pair.is_padded]
-        ours, theirs = [p.gradient for p in alike], [p.working.grad for p in alike]
-        if alike and is_first:
-            torch._foreach_copy_(ours, theirs)
-        elif alike:
-            torch._foreach_add_(ours, theirs)
-        for pair in pairs:
-            if pair.is_padded and pair.working.grad is not None:
-                part = pair.own_part(pair.working.grad)
+        alike = [(pair.gradient, grad) for pair, grad in present if not pair.is_padded]
+        if alike:
+            ours, theirs = map(list, zip(*alike, strict=True))
+            (torch._foreach_copy_ if is_first else torch._foreach_add_)(ours, theirs)
+        for pair, grad in present:
+            if pair.is_padded:
+                part = pair.own_part(grad)
                 pair.gradient.copy_(part) if is_first else pair.gradient.add_(part)
             pair.working.grad = None
 

@@ -8,49 +8,53 @@ matrix in parts, then the polynomial R of G by one program a matrix, then R X an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
+from darkcfg.engine.kernels.parameters import FIELDS, Places, load_gradient, masters, store
+from darkcfg.engine.kernels.table import Table
+from darkcfg.engine.kernels.types import TRITON_TYPES
+
 MOST_ROWS = 128
 """Of the shorter side of a matrix: its Gram matrix is one tile."""
 _COLUMNS = 64
 _WARPS = 8
-_FIELDS = 8
-"""Numbers of a row of the table of parts."""
+_MORE_FIELDS = 4
+"""Of a row of the table of parts, behind those of the parameter: matrix, rows, columns, first column."""
 
 
 @triton.jit
-def _part(table_at, ROWS: tl.constexpr, COLUMNS: tl.constexpr, FIELDS: tl.constexpr):
-    """The addresses of one part of one matrix, and where in it each element of the part lies."""
-    at = table_at + tl.program_id(0) * FIELDS
-    rows, columns = tl.load(at + 4), tl.load(at + 5)
-    row, column = tl.arange(0, ROWS), tl.load(at + 6) + tl.arange(0, COLUMNS)
+def _part(at, ROWS: tl.constexpr, COLUMNS: tl.constexpr, FIELDS: tl.constexpr):
+    """Where in a matrix each element of one part of it lies, and which of them exist."""
+    rows, columns = tl.load(at + FIELDS + 1), tl.load(at + FIELDS + 2)
+    row, column = tl.arange(0, ROWS), tl.load(at + FIELDS + 3) + tl.arange(0, COLUMNS)
     # The shorter side goes down: a tall matrix is read as its transpose.
-    is_tall = rows > columns
     there = (row < tl.minimum(rows, columns))[:, None] & (column < tl.maximum(rows, columns))[None, :]
-    place = tl.where(is_tall, column[None, :] * columns + row[:, None], row[:, None] * columns + column[None, :])
-    return tl.load(at), tl.load(at + 1), tl.load(at + 2), tl.load(at + 3), rows, place, there
+    is_tall = rows > columns
+    place = row[:, None] * tl.where(is_tall, 1, columns) + column[None, :] * tl.where(is_tall, columns, 1)
+    return place, there
 
 
 @triton.jit
 def _look_ahead(
-    table_at, gram_at, squares_at, momentum, ROWS: tl.constexpr, COLUMNS: tl.constexpr, FIELDS: tl.constexpr
-):
+    table_at, gram_at, squares_at, momentum, ROWS: tl.constexpr, COLUMNS: tl.constexpr, FIELDS: tl.constexpr,
+    MORE: tl.constexpr, TYPE: tl.constexpr,
+):  # fmt: skip
     """Move the momentum; leave the part's share of the Gram matrix and of the weights' sum of squares."""
-    weights, buffers, gradients, _, _, place, there = _part(table_at, ROWS, COLUMNS, FIELDS)
-    float_ = tl.pointer_type(tl.float32)
-    gradient = tl.load(gradients.to(float_) + place, there, other=0.0)
-    buffer = tl.load(buffers.to(float_) + place, there, other=0.0) * momentum + gradient
-    tl.store(buffers.to(float_) + place, buffer, there)
-    ahead = gradient + momentum * buffer
+    at = table_at + tl.program_id(0) * (FIELDS + MORE)
+    master_at, momentum_at = masters(at)
+    place, there = _part(at, ROWS, COLUMNS, FIELDS)
+    gradient = load_gradient(at, place, there, TYPE)
+    buffer = tl.load(momentum_at + place, there, other=0.0) * momentum + gradient
+    weight = tl.load(master_at + place, there, other=0.0)
+    tl.store(momentum_at + place, buffer, there)
+    ahead = (gradient + momentum * buffer).to(TYPE)
     gram = tl.dot(ahead, tl.trans(ahead), input_precision="tf32")
     row = tl.arange(0, ROWS)
     tl.store(gram_at + tl.program_id(0) * ROWS * ROWS + row[:, None] * ROWS + row[None, :], gram)
-    weight = tl.load(weights.to(float_) + place, there, other=0.0)
     tl.store(squares_at + tl.program_id(0), tl.sum(tl.sum(weight * weight, 1), 0))
 
 
@@ -78,88 +82,68 @@ def _polynomial(
         gram = tl.dot(step, tl.dot(step, gram, input_precision="tf32"), input_precision="tf32")
         step = tl.where(is_diagonal, A, 0.0) + B * gram + C * tl.dot(gram, gram, input_precision="tf32")
         result = tl.dot(step, result, input_precision="tf32")
-    tl.store(result_at + matrix * ROWS * ROWS + place, result / norm)
+    tl.store(result_at + matrix * ROWS * ROWS + place, (result / norm).to(result_at.dtype.element_ty))
     tl.store(scale_at + matrix, tl.sqrt(filters.to(tl.float32) / squares))
 
 
 @triton.jit
 def _move(
-    table_at, result_at, scale_at, lr_at, momentum, ROWS: tl.constexpr, COLUMNS: tl.constexpr, FIELDS: tl.constexpr
-):
+    table_at, result_at, scale_at, lr_at, momentum, ROWS: tl.constexpr, COLUMNS: tl.constexpr, FIELDS: tl.constexpr,
+    MORE: tl.constexpr, TYPE: tl.constexpr,
+):  # fmt: skip
     """The weights, at the norm that they keep, less the rate times the part of R X."""
-    weights, buffers, gradients, matrix, _, place, there = _part(table_at, ROWS, COLUMNS, FIELDS)
-    float_ = tl.pointer_type(tl.float32)
-    buffer = tl.load(buffers.to(float_) + place, there, other=0.0)
-    ahead = tl.load(gradients.to(float_) + place, there, other=0.0) + momentum * buffer
-    row = tl.arange(0, ROWS)
+    at = table_at + tl.program_id(0) * (FIELDS + MORE)
+    master_at, momentum_at = masters(at)
+    matrix, row = tl.load(at + FIELDS), tl.arange(0, ROWS)
+    place, there = _part(at, ROWS, COLUMNS, FIELDS)
+    buffer = tl.load(momentum_at + place, there, other=0.0)
+    weight = tl.load(master_at + place, there, other=0.0)
+    ahead = (load_gradient(at, place, there, TYPE) + momentum * buffer).to(TYPE)
     result = tl.load(result_at + matrix * ROWS * ROWS + row[:, None] * ROWS + row[None, :])
     update = tl.dot(result, ahead, input_precision="tf32")
-    weight = tl.load(weights.to(float_) + place, there, other=0.0)
-    tl.store(weights.to(float_) + place, weight * tl.load(scale_at + matrix) - tl.load(lr_at) * update, there)
-
-
-@dataclass(frozen=True)
-class _Tables:
-    """Where everything lies: the addresses that were put in, the parts, the matrices, and room between the kernels."""
-
-    addresses: tuple[int, ...]
-    parts: Tensor
-    matrices: Tensor
-    gram: Tensor
-    squares: Tensor
-    result: Tensor
-    scale: Tensor
+    store(at, place, weight * tl.load(scale_at + matrix) - tl.load(lr_at) * update, there, TYPE)
 
 
 class SmallBanks:
     """Filter banks whose shorter side is at most `MOST_ROWS`, updated together."""
 
-    def __init__(self, coefficients: tuple[float, float, float]) -> None:
+    def __init__(self, coefficients: tuple[float, float, float], working_type: torch.dtype) -> None:
         """`coefficients` of the polynomial of a step."""
-        self.coefficients = coefficients
-        self._tables: _Tables | None = None
+        self.coefficients, self.type, self.working_type = coefficients, TRITON_TYPES[working_type], working_type
+        self.parts, self.matrices = Table(), Table()
+        self._room: list[Tensor] = []
 
-    def update(
-        self, weights: Sequence[Tensor], buffers: Sequence[Tensor], gradients: Sequence[Tensor], lr: Tensor, momentum: float
-    ) -> None:
-        """One update of `weights`, each (filters, ...) float32, with `buffers` and `gradients` in the same order in memory."""
-        tables = self._tables_of(weights, buffers, gradients)
-        parts, matrices = len(tables.parts), len(tables.matrices)
-        shape = {"ROWS": MOST_ROWS, "COLUMNS": _COLUMNS, "FIELDS": _FIELDS, "num_warps": _WARPS}
+    def update(self, places: Sequence[Places], lr: Tensor, momentum: float) -> None:
+        """One update; `lr` is 0-dim on the device."""
+        parts, matrices = self._tables(places, lr.device)
+        gram, squares, result, scale = self._rooms(len(parts), len(matrices), lr.device)
+        shape = {"ROWS": MOST_ROWS, "COLUMNS": _COLUMNS, "num_warps": _WARPS, "TYPE": self.type}
+        fields = {"FIELDS": FIELDS.value, "MORE": _MORE_FIELDS}
         a, b, c = self.coefficients
-        _look_ahead[(parts,)](tables.parts, tables.gram, tables.squares, momentum, **shape)
-        _polynomial[(matrices,)](
-            tables.matrices, tables.gram, tables.squares, tables.result, tables.scale, A=a, B=b, C=c, ROWS=MOST_ROWS,
-            num_warps=_WARPS,
-        )  # fmt: skip
-        _move[(parts,)](tables.parts, tables.result, tables.scale, lr, momentum, **shape)
+        _look_ahead[(len(parts),)](parts, gram, squares, momentum, **shape, **fields)
+        _polynomial[(len(matrices),)](
+            matrices, gram, squares, result, scale, A=a, B=b, C=c, ROWS=MOST_ROWS, num_warps=_WARPS
+        )
+        _move[(len(parts),)](parts, result, scale, lr, momentum, **shape, **fields)
 
-    def _tables_of(self, *tensors: Sequence[Tensor]) -> _Tables:
-        addresses = tuple(tensor.data_ptr() for several in tensors for tensor in several)
-        if self._tables is None or self._tables.addresses != addresses:
-            self._tables = _tables(addresses, tensors)
-        return self._tables
+    def _tables(self, places: Sequence[Places], device: torch.device) -> tuple[Tensor, Tensor]:
+        parts, matrices = [], []
+        for number, place in enumerate(places):
+            filters = len(place.master)
+            rest = place.master.numel() // filters
+            starts = range(0, max(filters, rest), _COLUMNS)
+            matrices.append([len(parts), len(starts), filters])
+            parts += [[*place.row, number, filters, rest, start] for start in starts]
+        return self.parts.of(parts, device), self.matrices.of(matrices, device)
 
-
-def _tables(addresses: tuple[int, ...], tensors: tuple[Sequence[Tensor], ...]) -> _Tables:
-    parts, matrices = [], []
-    for number, (weight, buffer, gradient) in enumerate(zip(*tensors, strict=True)):
-        filters, rest = len(weight), weight.numel() // len(weight)
-        starts = range(0, max(filters, rest), _COLUMNS)
-        matrices.append([len(parts), len(starts), filters])
-        where = [weight.data_ptr(), buffer.data_ptr(), gradient.data_ptr()]
-        parts += [[*where, number, filters, rest, start, 0] for start in starts]
-    device = tensors[0][0].device
-
-    def room(*shape: int) -> Tensor:
-        return torch.empty(shape, device=device)
-
-    return _Tables(
-        addresses,
-        torch.tensor(parts, dtype=torch.int64, device=device),
-        torch.tensor(matrices, dtype=torch.int64, device=device),
-        room(len(parts), MOST_ROWS, MOST_ROWS),
-        room(len(parts)),
-        room(len(matrices), MOST_ROWS, MOST_ROWS),
-        room(len(matrices)),
-    )
+    def _rooms(self, parts: int, matrices: int, device: torch.device) -> list[Tensor]:
+        """What one kernel leaves for the next."""
+        if not self._room:
+            square = (MOST_ROWS, MOST_ROWS)
+            self._room = [
+                torch.empty((parts, *square), device=device),
+                torch.empty(parts, device=device),
+                torch.empty((matrices, *square), dtype=self.working_type, device=device),
+                torch.empty(matrices, device=device),
+            ]
+        return self._room
