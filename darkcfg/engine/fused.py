@@ -44,6 +44,7 @@ class FusedPass:
         else:
             (costs.objective / batch).backward()
             self.tally.add(costs.loss.detach(), costs.scores, shown.label)
+        self.working.branch.join()
         # 16-bit gradients become float32 to be added up, or for a rule that no kernel knows.
         if self.net.plan.net.subdivisions > 1 or not self.rules.covers_all:
             self.working.widen(self.working.pairs, is_first=self._is_first)

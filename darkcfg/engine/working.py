@@ -9,13 +9,16 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own convention
 from torch import Tensor, nn
 
+from darkcfg.engine.beside import Branch, convolve, linear
 from darkcfg.engine.kernels.norm import EPILOGUES, Epilogue, Rolling, norm_activation
 from darkcfg.engine.kernels.pool import window_mean
+from darkcfg.engine.kernels.stem import MOST_FILTERS, stem
 from darkcfg.language.plan import IMAGE, Layer
 from darkcfg.language.sections.convolutional import Convolutional as ConvolutionalSpec
 from darkcfg.language.sections.pointwise import Activation as ActivationSpec
@@ -74,6 +77,7 @@ class WorkingCopy:
         self.modules: list[nn.Module] = list(net.layers)
         self._sources = list(net.wiring.sources)
         self._fused: set[BatchNorm] = set()
+        self.branch = Branch(next(net.parameters()).device)
         self.channels = net.plan.net.image.c + 2 * net.plan.net.coordinates
         self.image_channels = self._padded_channels()
         for layer, module in net.layer_modules():
@@ -163,12 +167,22 @@ class WorkingCopy:
             self.pairs.append(pair)
             working[name] = pair.working
         twin.__dict__["_parameters"] = {**module.__dict__["_parameters"], **working}
+        if isinstance(twin, Connected):
+            twin.linear = partial(linear, branch=self.branch)
         return twin
+
+    def _convolution(self, index: int, module: Convolutional) -> nn.Module:
+        """The convolution of a layer alone."""
+        if module.centres_gradient:
+            return _linear_part(module)
+        if self._sources[index] == (IMAGE,) and _suits_stem(module, self.image_channels):
+            return Stem(module)
+        return Beside(module, self.branch)
 
     def _fuse(self, chain: Chain) -> None:
         module = self.modules[chain.first]
         norm: BatchNorm = module.bn  # type: ignore[assignment] # _chains has looked
-        before = _linear_part(module) if isinstance(module, Convolutional) else nn.Identity()
+        before = self._convolution(chain.first, module) if isinstance(module, Convolutional) else nn.Identity()
         self.modules[chain.first] = FusedNorm(before, norm, self.net.statistics.t, chain.epilogue)
         self._fused.add(norm)
         if chain.residual is not None:
@@ -279,6 +293,38 @@ def _adds(layer: Layer) -> bool:
         and (spec.alpha, spec.beta, spec.backward, spec.activation) == (1, 1, "exact", "linear")
         and not spec.factors_each(layer.output)
     )
+
+
+class Beside(nn.Module):
+    """A convolution alone, whose weight gradient is computed on the branch."""
+
+    def __init__(self, convolution: Convolutional, branch: Branch) -> None:
+        super().__init__()
+        self.convolution, self.branch = convolution, branch
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(N, C, H, W) to (N, filters, H', W')."""
+        return convolve(x, self.convolution.weight, self.convolution, self.branch)
+
+
+class Stem(nn.Module):
+    """A convolution of the image alone."""
+
+    def __init__(self, convolution: Convolutional) -> None:
+        super().__init__()
+        self.weight, self.stride = convolution.weight, convolution.stride
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(N, 8, H, W) to (N, filters, H', W')."""
+        return stem(x, self.weight, self.stride[0])
+
+
+def _suits_stem(convolution: Convolutional, channels: int) -> bool:
+    """Whether `Stem` can stand for a convolution that reads the image."""
+    filters, *_, size = convolution.weight.shape
+    how = (convolution.groups, convolution.dilation, convolution.padding)
+    is_square = convolution.stride[0] == convolution.stride[1]
+    return (channels, size, *how, is_square) == (8, 3, 1, 1, 1, True) and filters <= MOST_FILTERS
 
 
 def _linear_part(module: Convolutional) -> Convolutional:

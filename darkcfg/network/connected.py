@@ -25,13 +25,14 @@ class Connected(LayerModule):
         self.weight = nothing(spec.output, source.size)
         self.bias = None if spec.batch_normalize else nothing(spec.output)
         self.bn = BatchNorm(spec.output, spec) if spec.batch_normalize else None
-        self.activation, self.linear = overwriting(spec.activation), spec.activation == "linear"
+        self.activation, self.is_linear = overwriting(spec.activation), spec.activation == "linear"
+        self.linear = F.linear
         self.logit_scale = spec.logit_scale
         initialise(MATRICES, spec.init, self.weight, self.bias, generator)
 
     def forward(self, x: Tensor) -> Tensor:
         """(N, C, H, W), flattened in the order C, H, W, to (N, outputs, 1, 1)."""
-        x = F.linear(x.flatten(1), self.weight, self.bias)
+        x = self.linear(x.flatten(1), self.weight, self.bias)
         x = self.activation(self.bn(x) if self.bn else x)
         if self.logit_scale != 1:
             x = x * self.logit_scale
@@ -46,13 +47,13 @@ class Connected(LayerModule):
 
     def factors(self) -> Iterator[float]:
         """`logit_scale` behind a linear activation is part of what is stored."""
-        scale = self.logit_scale if self.linear else 1.0
+        scale = self.logit_scale if self.is_linear else 1.0
         yield from (scale, 1.0, scale, 1.0, 1.0) if self.bn else (scale, scale)
 
     def unsaid(self) -> Iterator[str]:
         """A scale behind an activation that is not linear, and an epsilon other than C's."""
         yield from unsaid_eps(self.bn)
-        if self.logit_scale != 1 and not self.linear:
+        if self.logit_scale != 1 and not self.is_linear:
             yield f"logit_scale={self.logit_scale:g} after an activation cannot be stored; C leaves it out"
 
     def extra_repr(self) -> str:

@@ -34,7 +34,7 @@ def _descend(
 ):  # fmt: skip
     at = table_at + tl.program_id(0) * (FIELDS + MORE)
     master_at, momentum_at = masters(at)
-    place = tl.load(at + FIELDS) + tl.arange(0, BLOCK)
+    place = tl.load(at + FIELDS) + tl.arange(0, BLOCK).to(tl.int64)
     lr = tl.load(tl.load(at + FIELDS + 1).to(tl.pointer_type(tl.float32)))
     decay = tl.load(decays_at + tl.load(at + FIELDS + 2))
     mask = place < tl.load(at + 7)

@@ -20,7 +20,7 @@ from darkcfg.engine.kernels.types import TRITON_TYPES
 
 MOST_ROWS = 128
 """Of the shorter side of a matrix: its Gram matrix is one tile."""
-_COLUMNS = 64
+_COLUMNS = 32
 _WARPS = 8
 _MORE_FIELDS = 4
 """Of a row of the table of parts, behind those of the parameter: matrix, rows, columns, first column."""
@@ -30,10 +30,12 @@ _MORE_FIELDS = 4
 def _part(at, ROWS: tl.constexpr, COLUMNS: tl.constexpr, FIELDS: tl.constexpr):
     """Where in a matrix each element of one part of it lies, and which of them exist."""
     rows, columns = tl.load(at + FIELDS + 1), tl.load(at + FIELDS + 2)
-    row, column = tl.arange(0, ROWS), tl.load(at + FIELDS + 3) + tl.arange(0, COLUMNS)
+    row, column = tl.arange(0, ROWS), tl.load(at + FIELDS + 3).to(tl.int32) + tl.arange(0, COLUMNS)
     # The shorter side goes down: a tall matrix is read as its transpose.
     there = (row < tl.minimum(rows, columns))[:, None] & (column < tl.maximum(rows, columns))[None, :]
     is_tall = rows > columns
+    # Banks are small: 32 bits are enough, and faster.
+    rows, columns = rows.to(tl.int32), columns.to(tl.int32)
     place = row[:, None] * tl.where(is_tall, 1, columns) + column[None, :] * tl.where(is_tall, columns, 1)
     return place, there
 

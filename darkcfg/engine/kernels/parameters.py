@@ -48,7 +48,10 @@ def masters(at):
 @triton.jit
 def among(place, own, theirs):
     """Where an element lies if the `own` channels, which lie innermost, are the first of `theirs`."""
-    return tl.where(own == theirs, place, place // own * theirs + place % own)
+    there = place
+    if own != theirs:  # for almost no parameter, and divisions are slow
+        there = place // own * theirs + place % own
+    return there
 
 
 @triton.jit
