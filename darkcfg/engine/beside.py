@@ -59,7 +59,7 @@ def convolve(x: Tensor, weight: Tensor, convolution: Convolutional, branch: Bran
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None, branch: Branch) -> Tensor:
-    """torch's linear map, (N, inputs) to (N, outputs)."""
+    """Torch's linear map, (N, inputs) to (N, outputs)."""
     y: Tensor = _Linear.apply(x, weight, bias, branch)
     return y
 
@@ -67,6 +67,8 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None, branch: Branch) -> Te
 class _Convolve(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, convolution: Convolutional, branch: Branch) -> Tensor:  # noqa: ANN401
+        # autocast would widen or narrow it here, unseen by the backward pass.
+        ctx.type, x = x.dtype, x.to(weight.dtype)
         ctx.save_for_backward(x, weight)
         ctx.convolution, ctx.branch = convolution, branch
         how = convolution
@@ -79,12 +81,13 @@ class _Convolve(torch.autograd.Function):
         of_x, of_weight = ctx.needs_input_grad[:2]
         gradients = partial(_gradients, x, weight, dy, ctx.convolution)
         beside = ctx.branch.run(lambda: gradients((False, True))[1], x, dy) if of_weight else None
-        return gradients((True, False))[0] if of_x else None, beside, None, None
+        return gradients((True, False))[0].to(ctx.type) if of_x else None, beside, None, None
 
 
 class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, branch: Branch) -> Tensor:  # noqa: ANN401
+        ctx.type, x = x.dtype, x.to(weight.dtype)
         ctx.save_for_backward(x, weight)
         ctx.branch = branch
         return F.linear(x, weight, bias)
@@ -95,7 +98,7 @@ class _Linear(torch.autograd.Function):
         of_x, of_weight, of_bias = ctx.needs_input_grad[:3]
         gradient = ctx.branch.run(lambda: dy.T @ x, x, dy) if of_weight else None
         of_sum = ctx.branch.run(lambda: dy.sum(0), dy) if of_bias else None
-        return dy @ weight if of_x else None, gradient, of_sum, None
+        return (dy @ weight).to(ctx.type) if of_x else None, gradient, of_sum, None
 
 
 def _gradients(

@@ -79,6 +79,8 @@ def _pixels(net: Network, augmentation: Augmentation) -> Pixels | None:
         return None
     ones = torch.ones_like(augmentation.fill)
     if isinstance(net.normalisation, Normalisation):
-        scale, offset = (part.flatten().expand(len(ones)) for part in (net.normalisation.scale, net.normalisation.offset))
+        scale, offset = (
+            part.flatten().expand(len(ones)) for part in (net.normalisation.scale, net.normalisation.offset)
+        )
         return Pixels(scale.contiguous(), offset.contiguous(), augmentation.fill)
     return Pixels(ones, torch.zeros_like(ones), augmentation.fill)

@@ -47,7 +47,12 @@ class FusedRules:
         for table in self._tables:
             table.settle()
 
-    def _made(self, kind: type[FusedSgd | FusedMuon], groups: list[dict[str, Any]], **options: Any) -> torch.optim.Optimizer:  # noqa: ANN401
+    def _made(
+        self,
+        kind: type[FusedSgd | FusedMuon],
+        groups: list[dict[str, Any]],
+        **options: Any,  # noqa: ANN401
+    ) -> torch.optim.Optimizer:
         made = kind(groups, working=self.working, **options)
         self._tables += made.tables
         return made
@@ -102,7 +107,7 @@ class FusedMuon(Muon):
             self._update_large([p for p in group["params"] if id(p) not in is_small], group["lr"], group["momentum"])
 
     def _update_large(self, parameters: list[Tensor], lr: Tensor, momentum: float) -> None:
-        pairs = [self._working.pair_of[p] for p in parameters]
+        pairs = [self._working.pair_of[id(p)] for p in parameters]
         self._working.widen(pairs, is_first=True)
         if present := [p for p in parameters if p.grad is not None]:
             self._update(present, lr, momentum)
@@ -120,8 +125,8 @@ def _momentum(optimizer: torch.optim.Optimizer, parameter: Tensor) -> Tensor:
 
 def _places(parameter: Tensor, momentum: Tensor, working: WorkingCopy) -> Places | None:
     """Of a parameter that has a gradient: its own, or the one of its working copy."""
-    pair = working.pair_of.get(parameter)
+    pair = working.pair_of.get(id(parameter))
     gradient = parameter.grad if parameter.grad is not None or pair is None else pair.working.grad
     if gradient is None:
         return None
-    return Places(parameter.detach(), momentum, gradient, pair and pair.working.detach())
+    return Places(parameter.detach(), momentum, gradient, pair.working.detach() if pair else None)

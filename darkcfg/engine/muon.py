@@ -32,7 +32,7 @@ class Muon(torch.optim.Optimizer):
 
     def _update(self, parameters: list[Tensor], lr: Tensor, momentum: float) -> None:
         buffers = [self._buffer(p) for p in parameters]
-        gradients = [p.grad for p in parameters]
+        gradients = [p.grad for p in parameters if p.grad is not None]
         torch._foreach_mul_(buffers, momentum)
         torch._foreach_add_(buffers, gradients)
         ahead = torch._foreach_add(gradients, buffers, alpha=momentum)  # noqa: SLF001 - as torch's own optimizers

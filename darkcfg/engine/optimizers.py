@@ -101,9 +101,7 @@ class Update:
             name = recipe.fallback_optimizer if recipe.optimizer == "muon" else recipe.optimizer or "sgd"
             self._add(name, others, batches_per_epoch)
 
-    def _add(
-        self, name: str, rows: list[TrainedParameter], batches_per_epoch: float, factor: float = 1.0
-    ) -> None:
+    def _add(self, name: str, rows: list[TrainedParameter], batches_per_epoch: float, factor: float = 1.0) -> None:
         """One optimizer whose groups differ in decay, in rate, or in when they start and stop."""
         groups = []
         for shared, members in _alike(rows, self.recipe):
@@ -162,14 +160,6 @@ def _alike(rows: Iterable[TrainedParameter], recipe: Net) -> list[tuple[_Kind, l
         kind = _Kind(decay, row.learning_rate, row.first_batch, row.train_bias_epochs)
         groups.setdefault(kind, []).append(row)
     return list(groups.items())
-
-
-def _muon(*, fused: bool) -> type[Muon]:
-    if not fused:
-        return Muon
-    from darkcfg.engine.fused_muon import FusedMuon  # noqa: PLC0415 - Triton is loaded only where it is used
-
-    return FusedMuon
 
 
 def _rule(name: str, recipe: Net, device: torch.device) -> MakeRule:

@@ -49,7 +49,7 @@ class PlainPass:
         self.tally.add(costs.loss.detach(), costs.scores, shown.label)
 
     def finish(self) -> None:
-        """autograd has left every gradient where it belongs."""
+        """Autograd has left every gradient where it belongs."""
 
     def settle(self) -> None:
         """There is nothing left to do."""

@@ -207,7 +207,7 @@ class Step:
 def _pass(net: Network, augmentation: Augmentation, runtime: Runtime, tally: Tally) -> Pass:
     if runtime.kernels != "fused":
         return PlainPass(net, augmentation, runtime, tally)
-    from darkcfg.engine.fused import FusedPass  # noqa: PLC0415 - Triton is loaded only where it is used
+    from darkcfg.engine.fused import FusedPass
 
     return FusedPass(net, augmentation, runtime, tally)
 

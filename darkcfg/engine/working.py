@@ -50,7 +50,7 @@ class Pair:
         shape = [*master.shape]
         if channels:
             shape[1] = channels
-        memory = torch.channels_last if master.ndim == 4 else torch.contiguous_format  # noqa: PLR2004 - filters
+        memory = torch.channels_last if master.ndim == 4 else torch.contiguous_format
         working = torch.zeros(shape, dtype=dtype, device=master.device).to(memory_format=memory)
         self.working = nn.Parameter(working, requires_grad=master.requires_grad)
         self.is_padded = self.working.shape != master.shape
@@ -87,7 +87,7 @@ class WorkingCopy:
                 self.modules[layer.index] = WindowMean(window)
         for chain in _chains(net):
             self._fuse(chain)
-        self.pair_of = {pair.master: pair for pair in self.pairs}
+        self.pair_of = {id(pair.master): pair for pair in self.pairs}
         self.wiring = Wiring(tuple(self._sources))
         self.statistics = Statistics(
             module for module in net.modules() if isinstance(module, BatchNorm) and module not in self._fused
@@ -148,9 +148,7 @@ class WorkingCopy:
     def _padded_channels(self) -> int:
         """The image gets further channels where only convolutions that can take them read it."""
         readers = [
-            layer.spec
-            for layer, sources in zip(self.net.plan.layers, self._sources, strict=True)
-            if IMAGE in sources
+            layer.spec for layer, sources in zip(self.net.plan.layers, self._sources, strict=True) if IMAGE in sources
         ]
         padded = self.channels + -self.channels % _CHANNELS
         if IMAGE in self.net.cost_sources or padded & (padded - 1):
@@ -203,9 +201,7 @@ class FusedNorm(nn.Module):
     def forward(self, x: Tensor, residual: Tensor | None = None) -> Tensor:
         """(N, C, H, W) of the working type to the same type, channels_last."""
         norm = self.norm
-        return norm_activation(
-            self.before(x), norm.weight, norm.bias, self.rolling, norm.eps, self.epilogue, residual
-        )
+        return norm_activation(self.before(x), norm.weight, norm.bias, self.rolling, norm.eps, self.epilogue, residual)
 
 
 class WindowMean(nn.Module):
@@ -248,27 +244,29 @@ class Chain:
 
 def _chains(net: Network) -> Iterator[Chain]:
     layers, sources = net.plan.layers, net.wiring.sources
-    readers: dict[int, list[int]] = {}
-    for index, read in enumerate(sources):
-        for source in read:
-            readers.setdefault(source, []).append(index)
 
-    def is_read_by_next_alone(index: int) -> bool:
-        return readers.get(index) == [index + 1] and index not in net.cost_sources
+    def next_of(index: int) -> Layer | None:
+        """The layer that alone reads layer `index`, if it is the next one."""
+        alone = net.wiring.readers(index) == (index + 1,) and index not in net.cost_sources
+        return layers[index + 1] if alone else None
 
     for layer, module in net.layer_modules():
         first = last = layer.index
         epilogue = _epilogue(module, layer)
         if epilogue is None:
             continue
-        if epilogue == EPILOGUES["linear"] and is_read_by_next_alone(last):
-            spec = layers[last + 1].spec
-            if isinstance(spec, ActivationSpec) and spec.activation in EPILOGUES:
-                last, epilogue = last + 1, EPILOGUES[spec.activation]
+        following = next_of(last)
+        if following and epilogue == EPILOGUES["linear"] and (activation := _activation(following)):
+            last, epilogue = last + 1, activation
+            following = next_of(last)
         residual = None
-        if is_read_by_next_alone(last) and _adds(layers[last + 1]) and sources[last + 1][0] == last:
+        if following and _adds(following) and sources[last + 1][0] == last:
             last, residual = last + 1, sources[last + 1][1]
         yield Chain(first, last, epilogue, residual)
+
+
+def _activation(layer: Layer) -> Epilogue | None:
+    return EPILOGUES.get(layer.spec.activation) if isinstance(layer.spec, ActivationSpec) else None
 
 
 def _epilogue(module: LayerModule, layer: Layer) -> Epilogue | None:
@@ -288,7 +286,7 @@ def _adds(layer: Layer) -> bool:
     spec = layer.spec
     return (
         isinstance(spec, ShortcutSpec)
-        and len(layer.sources) == 2  # noqa: PLR2004
+        and len(layer.sources) == 2
         and len(set(layer.inputs)) == 1
         and (spec.alpha, spec.beta, spec.backward, spec.activation) == (1, 1, "exact", "linear")
         and not spec.factors_each(layer.output)

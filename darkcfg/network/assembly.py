@@ -94,10 +94,13 @@ class Network(Graph):
     @property
     def is_plain_softmax(self) -> bool:
         """Whether the whole objective is the cross entropy of one softmax of the scores."""
-        return all(
-            isinstance(owner, Softmax) and owner.is_plain and source == self.scores_source
-            for owner, source in self._owners
-        ) and len(self._owners) <= 1
+        return (
+            all(
+                isinstance(owner, Softmax) and owner.is_plain and source == self.scores_source
+                for owner, source in self._owners
+            )
+            and len(self._owners) <= 1
+        )
 
     @property
     def cost_sources(self) -> set[int]:

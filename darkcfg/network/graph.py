@@ -73,4 +73,3 @@ class Graph(nn.Module):
     def layer_modules(self) -> Sequence[tuple[Layer, LayerModule]]:
         """Each planned layer with its module, in the order of the file."""
         return list(zip(self.plan.layers, cast("Iterable[LayerModule]", self.layers), strict=True))
-

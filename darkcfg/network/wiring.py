@@ -30,6 +30,10 @@ class Wiring:
         """Every layer that another reads."""
         return frozenset(source for sources in self.sources for source in sources)
 
+    def readers(self, source: int) -> tuple[int, ...]:
+        """The layers that read layer `source`, once for each time."""
+        return tuple(index for index, sources in enumerate(self.sources) for s in sources if s == source)
+
     @cached_property
     def expiring(self) -> tuple[tuple[int, ...], ...]:
         """For each layer the outputs that nobody reads after it."""

@@ -6,7 +6,6 @@ Without a GPU the kernels run in Triton's interpreter, which has to be asked for
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -21,6 +20,7 @@ from engine.samples import CPU, SIZE, conv, head, plain, plan_of, residual, sect
 from darkcfg.data.recipe import Recipe
 from darkcfg.data.stream import Stream
 from darkcfg.engine.fused import FusedPass
+from darkcfg.engine.kernels import norm, stem
 from darkcfg.engine.step import Step
 from darkcfg.engine.working import FusedNorm
 from darkcfg.network.assembly import Network, build
@@ -29,6 +29,8 @@ CUDA = torch.cuda.is_available()
 DEVICE = torch.device("cuda" if CUDA else "cpu")
 PLAIN = replace(CPU, device=DEVICE)
 FUSED = replace(PLAIN, kernels="fused")
+
+AS_THEY_ARE = Recipe()
 
 NETWORKS: dict[str, str] = {
     "residual": residual(),
@@ -53,8 +55,17 @@ NETWORKS: dict[str, str] = {
 }
 
 
-def trained(runtime: object, layers: str, updates: int = 3, recipe: Recipe = Recipe(), **net: object) -> Step:
-    plan = plan_of(layers, batch=8, optimizer="sgd", **net)
+@pytest.fixture(autouse=True)
+def few_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The interpreter runs one after the other."""
+    if not CUDA:
+        monkeypatch.setattr(norm, "_PROGRAMS", 6)
+        monkeypatch.setattr(norm, "_FEWER_PROGRAMS", 4)
+        monkeypatch.setattr(stem, "_PROGRAMS", 3)
+
+
+def trained(runtime: object, layers: str, updates: int = 3, recipe: Recipe = AS_THEY_ARE, **net: object) -> Step:
+    plan = plan_of(layers, **{"batch": 8, "optimizer": "sgd"} | net)
     network = build(plan, seed=1).to(DEVICE)
     network.train()
     split = split_of(24)
@@ -73,11 +84,18 @@ def differences(a: Network, b: Network) -> dict[str, float]:
     }
 
 
-@pytest.mark.parametrize("name", NETWORKS)
-@pytest.mark.parametrize("subdivisions", [1, 2])
-def test_the_same_updates(name: str, subdivisions: int) -> None:
-    fused = trained(FUSED, NETWORKS[name], subdivisions=subdivisions)
-    plain_ = trained(PLAIN, NETWORKS[name], subdivisions=subdivisions)
+@pytest.mark.parametrize(
+    ("name", "net"),
+    [
+        *((name, {}) for name in NETWORKS),
+        ("residual", {"subdivisions": 2, "nesterov": 1, "decay": 0.1}),
+        ("residual", {"optimizer": "muon", "muon_learning_rate": 0.02}),
+        ("residual", {"optimizer": "adamw", "learning_rate": 0.001}),
+        ("plain", {"ema_alpha": 0.5}),
+    ],
+)
+def test_the_same_updates(name: str, net: dict[str, object]) -> None:
+    fused, plain_ = trained(FUSED, NETWORKS[name], 2, **net), trained(PLAIN, NETWORKS[name], 2, **net)
 
     worst = differences(fused.net, plain_.net)
     assert max(worst.values()) < 2e-4, worst

@@ -54,7 +54,10 @@ def _gather(
     there = (pixel < height * width)[:, None] & (channel < channels)[None, :]
     byte = tl.load(images_at + source[:, None] * channels + channel[None, :], there, other=0).to(tl.float32)
     # The hole lies in the result, not in the image.
-    in_rows, in_columns = (row >= hole_down) & (row < hole_down + cutout), (column >= hole_right) & (column < hole_right + cutout)
+    in_rows, in_columns = (
+        (row >= hole_down) & (row < hole_down + cutout),
+        (column >= hole_right) & (column < hole_right + cutout),
+    )
     fill = tl.load(fill_at + channel, channel < channels, other=0.0)
     value = tl.where((in_rows & in_columns)[:, None], fill[None, :], byte / 255.0)
     scale = tl.load(scale_at + channel, channel < channels, other=0.0)
@@ -70,7 +73,7 @@ def _gather(
         tl.store(truth_at + image * classes + one, truth, one < classes)
 
 
-def gather(  # noqa: PLR0913, PLR0917
+def gather(
     images: Tensor,
     labels: Tensor,
     truths: Tensor,

@@ -45,7 +45,7 @@ def _cross_entropy(
 
 
 def cross_entropy(scores: Tensor, truth: Tensor, label: Tensor, factor: float, tally: Tally) -> Tensor:
-    """factor * (softmax(scores) - truth), C's gradient, of the type of `scores`; adds the mini-batch to `tally`.
+    """Factor * (softmax(scores) - truth), C's gradient, of the type of `scores`; adds the mini-batch to `tally`.
 
     Args:
         scores: (N, K) of any floating type, K at most `MOST_CLASSES`.

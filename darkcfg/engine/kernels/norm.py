@@ -110,7 +110,7 @@ def _normalise(
     below, programs_each, C, PARTS: tl.constexpr, ROWS: tl.constexpr, CHANNELS: tl.constexpr, STAGES: tl.constexpr,
     GATE: tl.constexpr, ADDS: tl.constexpr,
 ):  # fmt: skip
-    """y = activation(scale * normalised + bias) + residual; the first program keeps and moves the statistics."""
+    """Y = activation(scale * normalised + bias) + residual; the first program keeps and moves the statistics."""
     channels = tl.program_id(1) * CHANNELS + tl.arange(0, CHANNELS)
     inside = channels < C
     part = tl.arange(0, PARTS)
@@ -215,7 +215,7 @@ class _Shares:
     @property
     def across(self) -> int:
         """Tiles side by side."""
-        return triton.cdiv(self.channels, _CHANNELS)
+        return -(-self.channels // _CHANNELS)
 
     @property
     def reducing(self) -> int:
@@ -226,7 +226,7 @@ class _Shares:
     @property
     def parts(self) -> int:
         """Programs that share the rows of a reduction."""
-        return triton.cdiv(self.rows, self.reducing)
+        return -(-self.rows // self.reducing)
 
     @property
     def applying(self) -> int:
@@ -234,9 +234,9 @@ class _Shares:
         return self._each(_PROGRAMS // self.across)
 
     def _each(self, programs: int) -> int:
-        each = triton.cdiv(self.rows, max(1, programs))
+        each = -(-self.rows // max(1, programs))
         # Whole tiles, or one part of a tile: rows in eighths, so that they stay aligned.
-        return triton.cdiv(each, _ROWS) * _ROWS if each > _ROWS else max(16, triton.next_power_of_2(each))
+        return -(-each // _ROWS) * _ROWS if each > _ROWS else max(16, int(triton.next_power_of_2(each)))
 
     @property
     def constants(self) -> dict[str, int]:
@@ -246,7 +246,7 @@ class _Shares:
 
 class _NormActivation(torch.autograd.Function):
     @staticmethod
-    def forward(  # noqa: PLR0913, PLR0917 - what autograd sees is flat
+    def forward(
         ctx: Any,  # noqa: ANN401
         x: Tensor,
         scale: Tensor,
@@ -290,7 +290,7 @@ class _NormActivation(torch.autograd.Function):
         return dx, gradients[0], gradients[1], dy if ctx.adds else None, None, None, None
 
 
-def norm_activation(  # noqa: PLR0913, PLR0917
+def norm_activation(
     x: Tensor,
     scale: Tensor,
     bias: Tensor,

@@ -129,7 +129,8 @@ class SmallBanks:
         _move[(len(parts),)](parts, result, scale, lr, momentum, **shape, **fields)
 
     def _tables(self, places: Sequence[Places], device: torch.device) -> tuple[Tensor, Tensor]:
-        parts, matrices = [], []
+        parts: list[list[int]] = []
+        matrices: list[list[int]] = []
         for number, place in enumerate(places):
             filters = len(place.master)
             rest = place.master.numel() // filters

@@ -62,9 +62,7 @@ class _WindowMean(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:  # noqa: ANN401
-        large = torch.empty(
-            ctx.shape, dtype=gradient.dtype, device=gradient.device, memory_format=torch.channels_last
-        )
+        large = torch.empty(ctx.shape, dtype=gradient.dtype, device=gradient.device, memory_format=torch.channels_last)
         _run(large, gradient.contiguous(memory_format=torch.channels_last), spreads=True)
         return large, None
 

@@ -156,4 +156,4 @@ def stem(x: Tensor, weight: Tensor, stride: int) -> Tensor:
 
 
 def _filters_of_tile(filters: int) -> int:
-    return max(16, triton.next_power_of_2(filters))
+    return max(16, int(triton.next_power_of_2(filters)))
