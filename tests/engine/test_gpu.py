@@ -34,16 +34,19 @@ from engine.samples import (
     step_of,
     train,
 )  # fmt: skip
+from torch.profiler import ProfilerActivity, profile
 
 from darkcfg.cli import main
 from darkcfg.engine.evaluate import TestSet, evaluate
 from darkcfg.engine.pacer import Pacer
 from darkcfg.engine.runtime import Runtime, choose_runtime, repeatable
 from darkcfg.language.errors import DivergenceError
+from darkcfg.language.overrides import read_with
 from darkcfg.network.assembly import build
 
 pytestmark = pytest.mark.gpu
 
+CFG = Path(__file__).parents[2] / "cfg"
 STEPS = 30
 ROUNDING = 1e-6
 """The captured step launches the same kernels as the eager one, so a difference is a fault and not a rounding."""
@@ -89,6 +92,14 @@ def eager(graph: Runtime) -> Runtime:
     return replace(graph, graph=False)
 
 
+@pytest.fixture
+def fused() -> Runtime:
+    pytest.importorskip("triton", reason="Triton is not installed")
+    runtime = choose_runtime("cuda", "bf16", compiled=None, deterministic=True)
+    assert runtime.kernels == "fused"
+    return runtime
+
+
 @contextmanager
 def waiting_forbidden() -> Iterator[None]:
     """An operation that makes the host wait for the device is an error."""
@@ -120,6 +131,42 @@ def test_captured_steps_of_layers_that_wait(layers: str, graph: Runtime, eager: 
     captured, stepped = step_of(plan, split, graph), step_of(plan, split, eager)
     assert losses_of(captured, STEPS) == pytest.approx(losses_of(stepped, STEPS), abs=ROUNDING)
     assert_same_state(named_state(captured), named_state(stepped), ROUNDING)
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_captured_fused_steps_are_eager_fused_steps(recipe: str, fused: Runtime) -> None:
+    plan, split = plan_of(**RECIPES[recipe]), split_of(72)
+    captured, stepped = step_of(plan, split, fused), step_of(plan, split, replace(fused, graph=False))
+    assert losses_of(captured, STEPS) == pytest.approx(losses_of(stepped, STEPS), abs=ROUNDING)
+    assert_same_state(named_state(captured), named_state(stepped), ROUNDING)
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_fused_steps_are_plain_steps_in_16_bits(recipe: str, fused: Runtime) -> None:
+    plan, split = plan_of(residual(filters=16), **RECIPES[recipe]), split_of(144)
+    ours, theirs = (losses_of(step_of(plan, split, r), STEPS) for r in (fused, replace(fused, kernels="torch")))
+    assert ours == pytest.approx(theirs, rel=0.1)  # the losses fall by far more than what rounding does
+    assert sum(ours) == pytest.approx(sum(theirs), rel=0.03)
+
+
+def test_fused_steps_repeat_to_the_last_bit(fused: Runtime) -> None:
+    plan, split = plan_of(residual(filters=16), optimizer="muon"), split_of(144)
+    assert losses_of(step_of(plan, split, fused), STEPS) == losses_of(step_of(plan, split, fused), STEPS)
+
+
+def test_a_step_of_res3_is_few_kernels() -> None:
+    runtime = choose_runtime("cuda", "bf16", compiled=None, deterministic=False)
+    plan = read_with(str(CFG / "res3.cfg"), ["net.batch=64"])
+    step = step_of(plan, split_of(640, classes=10, size=32), runtime, batches=100)
+    for _ in range(3):
+        step.run()
+    torch.cuda.synchronize()
+    with profile(activities=[ProfilerActivity.CUDA]) as profiled:
+        for _ in range(5):
+            step.run()
+        torch.cuda.synchronize()
+    kernels = [event for event in profiled.events() if event.device_type == torch.autograd.DeviceType.CUDA]
+    assert 50 < len(kernels) / 5 <= 110
 
 
 def test_warm_up_and_capture_leave_no_trace(graph: Runtime, eager: Runtime) -> None:
@@ -192,10 +239,10 @@ def test_layers_draw_anew_in_each_replay_and_repeat_with_the_seed(layers: str, g
 
     def losses() -> list[float]:
         torch.manual_seed(5)
-        return losses_of(step_of(plan, split, graph), 5)
+        return losses_of(step_of(plan, split, graph), 20)
 
     first = losses()
-    assert len({round(loss, 4) for loss in first}) == 5
+    assert len({round(loss, 4) for loss in first}) > 10  # a crop has 32 places, and may come back to one
     assert losses() == first
 
 

@@ -25,7 +25,7 @@ def switches() -> tuple[object, ...]:
 
 def test_every_choice_has_a_reason() -> None:
     found = choices()
-    assert list(found) == ["device", "precision", "step"]
+    assert list(found) == ["device", "precision", "step", "kernels"]
     assert all(value and reason for value, reason in found.values())
     assert found["device"] == ("cpu", "by --device")
     assert found["step"][0] == "eager"
