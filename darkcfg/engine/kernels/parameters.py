@@ -50,7 +50,7 @@ def among(place, own, theirs):
     """Where an element lies if the `own` channels, which lie innermost, are the first of `theirs`."""
     there = place
     if own != theirs:  # for almost no parameter, and divisions are slow
-        there = place // own * theirs + place % own
+        there = (place // own * theirs + place % own).to(place.dtype)
     return there
 
 
