@@ -104,7 +104,7 @@ def _parts_lines(parts: Parts, columns: int) -> list[str]:
     )
     rows = parts_of(parts)
     layout = Columns(table, rows, columns)
-    head = f"the step at batch {parts.batch:,}, {milliseconds(parts.step)}, and its parts, each measured alone"
+    head = f"parts of the step of {milliseconds(parts.step)} at batch {parts.batch:,}, each alone"
     return [head, "", layout.head, layout.rule, *map(layout.line, rows), *layout.left_out()]
 
 

@@ -14,7 +14,7 @@ from darkcfg.engine.runtime import Runtime
 def measure_ceilings(runtime: Runtime, seconds: float) -> Ceilings:
     """Of the run's device in the run's precision; the fastest block counts."""
     device, on_gpu = runtime.device, runtime.device.type == "cuda"
-    matrix, copied = (8192, 2**30) if on_gpu else (2048, 2**28)
+    matrix, copied = (8192, 2**30) if on_gpu else (1024, 2**27)
     dtype = torch.bfloat16 if runtime.precision == "bf16" else torch.float32
     left, right = (torch.randn(matrix, matrix, device=device, dtype=dtype) for _ in range(2))
     multiply = partial(torch.mm, left, right, out=torch.empty_like(left))
