@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from darkcfg.engine.bench.result import Bench, Bound, Parts, StepSpeed
 from darkcfg.report.columns import Column, Columns
 from darkcfg.report.text import named_facts
-from darkcfg.report.units import ABSENT, in_bytes, in_thousands, milliseconds, per_second, three_digits
+from darkcfg.report.units import ABSENT, amount, in_bytes, milliseconds, per_second, three_digits
 
 BINDING: dict[Bound, str] = {
     "arithmetic": "arithmetic: the step multiplies at more than half of what the device can",
@@ -137,7 +137,7 @@ def _binding(steps: Sequence[StepSpeed]) -> list[tuple[str, str]]:
 
 
 def _image_cost(step: StepSpeed) -> str:
-    return f"{in_thousands(step.budget.flops)}FLOP, and {in_thousands(step.budget.bytes)}B of activations"
+    return f"{amount(step.budget.flops, 'FLOP')}, and {amount(step.budget.bytes, 'B')} of activations"
 
 
 def _share(share: float) -> str:

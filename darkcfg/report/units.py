@@ -87,7 +87,12 @@ def milliseconds(seconds: float) -> str:
     return f"{three_digits(1000 * seconds)} ms"
 
 
-def per_second(number: float, unit: str) -> str:
-    """`342 GFLOP/s`, `1.23 TB/s`: three significant digits with k, M, G or T."""
+def amount(number: float, unit: str) -> str:
+    """`161 MFLOP`, `3.07 MB`, `80 B`: three significant digits with k, M, G or T."""
     digits, _, prefix = in_thousands(number).partition(" ")
-    return f"{digits} {prefix}{unit}/s"
+    return f"{digits} {prefix}{unit}"
+
+
+def per_second(number: float, unit: str) -> str:
+    """`342 GFLOP/s`, `1.23 TB/s`."""
+    return f"{amount(number, unit)}/s"

@@ -24,8 +24,13 @@ from darkcfg.language.sections.shortcut import Shortcut
 
 def budget_of(plan: Plan, value_bytes: int) -> Budget:
     """Of a whole network; `value_bytes` is the size of one value of an activation."""
-    flops = sum(trained_flops(plan, layer) for layer in plan.layers)
-    return Budget(flops, value_bytes * sum(_values_moved(plan, layer) for layer in plan.layers))
+    layers = [layer_budget(plan, layer, value_bytes) for layer in plan.layers]
+    return Budget(sum(cost.flops for cost in layers), sum(cost.bytes for cost in layers))
+
+
+def layer_budget(plan: Plan, layer: Layer, value_bytes: int) -> Budget:
+    """The part of it that one layer has."""
+    return Budget(trained_flops(plan, layer), value_bytes * _values_moved(plan, layer))
 
 
 def trained_flops(plan: Plan, layer: Layer) -> int:
