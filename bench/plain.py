@@ -1,4 +1,4 @@
-"""The network of a cfg as one writes it by hand in PyTorch: for the cfgs of the package, without darkcfg's modules."""
+"""The network of a cfg as one writes it by hand in PyTorch: for res3 and its like, without darkcfg's modules."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Plain(nn.Module):
 
 
 def module_of(layer: Layer) -> nn.Module:
-    """The usual module; only the kinds and keys that the cfgs of the package use."""
+    """The usual module; only the kinds and keys that res3 uses."""
     match layer.type:
         case "convolutional":
             return Block(layer)
