@@ -1,4 +1,4 @@
-"""Writes the tables of docs/language.md and docs/commands.md from the program itself.
+"""Writes the tables of docs/language.md and docs/commands.md, and one of docs/performance.md, from the program itself.
 
     python -m docs.generate            rewrite what is out of date
     python -m docs.generate --check    say what is, and leave with 1
@@ -17,9 +17,12 @@ from pathlib import Path
 import click
 
 from darkcfg.cli import COMMANDS, group
+from darkcfg.engine.bench.budget import budget_of, layer_budget
+from darkcfg.language.plan import Plan, read
 from darkcfg.language.schema import Key, SectionSpec, described_keys
 from darkcfg.language.sections import BUILT, NOT_A_CLASSIFIER, NOT_BUILT, LayerSpec, Net
 from darkcfg.language.sections.recipe import Augmentation, Optimizer, Schedule
+from darkcfg.report.units import ABSENT, amount
 from docs.blocks import ROOT, outdated, table
 
 Described = tuple[str, str, str, Key]
@@ -29,6 +32,8 @@ FORKS = {"pjreddie": "pjreddie", "alexeyab": "AlexeyAB"}
 IMAGE = ("width", "height", "channels", "inputs", "dataset", "mean", "std", "coordinates")
 BATCH = ("batch", "subdivisions", "time_steps", "sync_bn")
 TESTING = ("ema_decay", "tta")
+
+BF16_BYTES = 2
 
 HEADER = ("key", "value", "default", "", "what it does")
 
@@ -51,6 +56,7 @@ def blocks() -> dict[Path, dict[str, str]]:
             "not built": not_built_text(),
         },
         ROOT / "docs/commands.md": {"commands": "\n\n".join(map(command_text, COMMANDS))},
+        ROOT / "docs/performance.md": {"budget": budget_text(read(ROOT / "cfg/res3.cfg"))},
     }
 
 
@@ -124,6 +130,22 @@ def not_built_text() -> str:
         other.setdefault(kind, []).append(f"`[{name}]`")
     lines = [f"- of {kind} networks, which darkcfg does not train: {', '.join(names)}" for kind, names in other.items()]
     return "\n".join([f"- of classifiers, not built yet: {', '.join(f'`[{name}]`' for name in NOT_BUILT)}", *lines])
+
+
+def budget_text(plan: Plan) -> str:
+    """What each layer of a network must compute and move for one image, in bf16."""
+    rows = []
+    for layer in plan.layers:
+        cost = layer_budget(plan, layer, BF16_BYTES)
+        rows.append(
+            (
+                str(layer.index), layer.type, layer.spec.detail(), str(layer.output),
+                amount(cost.flops, "FLOP") if cost.flops else ABSENT, amount(cost.bytes, "B"),
+            )
+        )  # fmt: skip
+    whole = budget_of(plan, BF16_BYTES)
+    rows.append(("", "together", "", "", amount(whole.flops, "FLOP"), amount(whole.bytes, "B")))
+    return table(("#", "layer", "", "output", "arithmetic", "activations"), rows)
 
 
 def command_text(name: str) -> str:

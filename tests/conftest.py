@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+
 import pytest
 from hypothesis import settings
+
+# Triton's interpreter runs kernels on CPU tensors. It has to be asked for before anything imports Triton, and asking
+# torch for a device would make every test wait for torch.
+if shutil.which("nvidia-smi") is None:
+    os.environ["TRITON_INTERPRET"] = "1"
 
 # The same examples in each run: a change is blamed for what it broke, not for what chance found.
 # `--hypothesis-profile=explore` looks for new ones.

@@ -21,6 +21,7 @@ ONLY = {
     "report": (
         "language",
         "data",
+        "engine.bench.result",
         "engine.events",
         "engine.metrics",
         "engine.statistics",

@@ -18,6 +18,7 @@ COMMANDS = {
     "test": "Evaluate a run, or a cfg with weights.",
     "print-arch": "Show every layer: shapes, parameters, FLOPs.",
     "check": "Show every error and warning of cfg files.",
+    "bench": "Measure how fast a cfg trains here, and what binds it.",
 }
 """Name and first help line of each command; the rest is in `cli/NAME.py`, which --help need not load."""
 

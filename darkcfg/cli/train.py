@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import click
 
 from darkcfg.cli.options import (
     allow_extra_option,
+    check_compute,
     coarse_option,
+    compile_option,
     data_dir_option,
     data_option,
+    deterministic_option,
     device_option,
+    precision_option,
     resize_option,
     runs_dir_option,
     set_option,
@@ -43,14 +46,8 @@ from darkcfg.language.zoo import find_cfg
 @skip_broken_option
 @device_option
 @click.option("--gpus", type=int, default=1, show_default=True, help="Number of GPUs.")
-@click.option(
-    "--precision",
-    type=click.Choice(["auto", "fp32", "tf32", "bf16"]),
-    default="auto",
-    show_default=True,
-    help="Of the training step; weights and tests are fp32.",
-)
-@click.option("--compile/--no-compile", "compiled", default=None, help="Use torch.compile.")
+@precision_option
+@compile_option
 @click.option(
     "--epochs", type=click.FloatRange(min=0, min_open=True), help="Instead of the cfg's epochs and max_batches."
 )
@@ -75,7 +72,7 @@ from darkcfg.language.zoo import find_cfg
     default=0,
     help="Hold out N training images and judge by them; the test set stays untouched.",
 )
-@click.option("--deterministic", is_flag=True, help="Same GPU and versions, same bits; slower.")
+@deterministic_option
 @click.option("--name", help="Name of the run folder.")
 @runs_dir_option
 @click.option(
@@ -104,13 +101,7 @@ def command(**flags: Any) -> None:  # noqa: ANN401 - one value for each option a
         raise NotBuiltError(
             "training on several GPUs is not built yet", where="--gpus", expected="1", received=flags["gpus"]
         )
-    if flags["compiled"]:
-        raise NotBuiltError(
-            "torch.compile is not used yet", where="--compile", help="leave it away, or say --no-compile"
-        )
-    if flags["deterministic"]:
-        # cuBLAS reads it when it starts, so it must stand before torch is imported.
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    check_compute(compiled=flags["compiled"], deterministic=flags["deterministic"])
     if flags["weights"] is None and flags["resumed"] is None:
         _check_no_loading(flags)
     if flags["resumed"] is not None:

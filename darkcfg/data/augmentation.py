@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from darkcfg.data.blur import blur, blur_matrix
 from darkcfg.data.colour import distort
@@ -15,8 +14,6 @@ from darkcfg.data.mixing import dominant, mix, mixed_truth
 from darkcfg.data.recipe import Recipe
 from darkcfg.data.stream import PLACE, Stream
 from darkcfg.data.warp import warp
-
-_TORCH_MODES = {"reflect": "reflect", "zero": "constant", "edge": "replicate"}
 
 
 class Batch(NamedTuple):
@@ -37,9 +34,7 @@ class Augmentation:
         """`truths` is (K, K): row k is the truth of an image of class k."""
         self.recipe, self.layout, self.size = stream.recipe, stream.layout, (stream.height, stream.width)
         images = to_device(torch.from_numpy(split.images), device)
-        # What a plane holds beside its image is black, and does not count.
-        filled = split.image_sizes.prod(1).mean() / split.images[0, 0].size
-        self.fill = images.float().mean((0, 1, 2)).div_(255 * filled)
+        self.fill = mean_colour(images, split) if self.recipe.cutout else images.new_zeros(())
         self.images = pad(images, self.recipe)
         self.labels = torch.from_numpy(split.labels).to(device)
         self.truths = truths.to(device)
@@ -83,16 +78,29 @@ def to_device(images: Tensor, device: torch.device) -> Tensor:
     return images.to(device).permute(0, 2, 3, 1).contiguous()
 
 
+def mean_colour(images: Tensor, split: Split) -> Tensor:
+    """(C,) float32 in [0, 1], of a split's images (N, H, W, C) uint8; what a plane holds beside its image does not count."""
+    filled = split.image_sizes.prod(1).mean() / split.images[0, 0].size
+    return images.float().mean((0, 1, 2)).div_(255 * filled)
+
+
 def pad(images: Tensor, recipe: Recipe) -> Tensor:
     """The training images (N, H, W, C) uint8 with the recipe's padding around them, made once for the whole run."""
-    if not recipe.padding:
+    (count, height, width, channels), padding = images.shape, recipe.padding
+    if not padding:
         return images
-    padded = []
-    for part in images.split(8192):
-        planes = part.permute(0, 3, 1, 2).float()
-        planes = functional.pad(planes, [recipe.padding] * 4, mode=_TORCH_MODES[recipe.padding_mode])
-        padded.append(planes.to(torch.uint8).permute(0, 2, 3, 1).contiguous())
-    return torch.cat(padded)
+    padded = images.new_zeros(count, height + 2 * padding, width + 2 * padding, channels)
+    padded[:, padding:-padding, padding:-padding] = images
+    if recipe.padding_mode == "zero":
+        return padded
+    for axis, length in ((2, width), (1, height)):
+        for distance in range(1, padding + 1):
+            # Of the image, the pixel that is shown so far outside of it.
+            inside = distance if recipe.padding_mode == "reflect" else 0
+            first, last = padding, padding + length - 1
+            padded.select(axis, first - distance).copy_(padded.select(axis, first + inside))
+            padded.select(axis, last + distance).copy_(padded.select(axis, last - inside))
+    return padded
 
 
 def augment(images: Tensor, draws: Tensor, size: tuple[int, int], recipe: Recipe, fill: Tensor) -> Tensor:

@@ -77,10 +77,12 @@ def _pixels(net: Network, augmentation: Augmentation) -> Pixels | None:
     recipe = augmentation.recipe
     if recipe.warp or recipe.colour or recipe.mixing or recipe.blur or net.plan.net.coordinates:
         return None
-    ones = torch.ones_like(augmentation.fill)
+    channels = augmentation.images.shape[3]
+    ones = torch.ones(channels, device=augmentation.images.device)
+    fill = augmentation.fill.float().expand(channels).contiguous()
     if isinstance(net.normalisation, Normalisation):
         scale, offset = (
-            part.flatten().expand(len(ones)) for part in (net.normalisation.scale, net.normalisation.offset)
+            part.flatten().expand(channels).contiguous() for part in (net.normalisation.scale, net.normalisation.offset)
         )
-        return Pixels(scale.contiguous(), offset.contiguous(), augmentation.fill)
-    return Pixels(ones, torch.zeros_like(ones), augmentation.fill)
+        return Pixels(scale, offset, fill)
+    return Pixels(ones, torch.zeros_like(ones), fill)

@@ -96,6 +96,7 @@ def _train_side(plan: Plan) -> int | None:
 def prepare(plan: Plan, options: Options, data_choice: Choice, progress: ProgressSink | None) -> Prepared:
     """Everything that can fail before a run folder is made; the quick checks come first."""
     check_trainable(plan)
+    _check_length(plan)
     runtime = choose_runtime(
         options.device, options.precision, compiled=options.compile, deterministic=options.deterministic
     )
@@ -160,17 +161,19 @@ def batches_left(prepared: Prepared, net: Network) -> int:
 
 
 def check_trainable(plan: Plan) -> None:
-    """Raise when [net] asks for what this version does not do, or does not say when to stop."""
+    """Raise when a layer asks for what this version does not do, or when nothing can be trained."""
     for layer in plan.layers:
         check_built(layer)
-    net = plan.net
     if not any(layer.geometry.params and layer.spec.train != "none" for layer in plan.layers[plan.trained_from :]):
         expected = "a layer without train=none, behind the last stopbackward=1 and train_only_bn=1"
         raise UsageError("the cfg has nothing to train", where=plan.document.file, expected=expected)
-    if not (net.epochs or net.max_batches):
+
+
+def _check_length(plan: Plan) -> None:
+    if not (plan.net.epochs or plan.net.max_batches):
         raise UsageError(
             "the cfg does not say how long to train",
-            where=f"{plan.document.file}:{net.section.span.line}",
+            where=f"{plan.document.file}:{plan.net.section.span.line}",
             expected="epochs= or max_batches= in [net], or --epochs N",
         )
 

@@ -120,7 +120,8 @@ def _configure(precision: Precision, *, deterministic: bool) -> None:
     torch.backends.cuda.matmul.fp32_precision = exact
     torch.backends.cudnn.benchmark = not deterministic
     torch.backends.cudnn.deterministic = deterministic
-    torch.use_deterministic_algorithms(deterministic)
+    if deterministic != torch.are_deterministic_algorithms_enabled():
+        torch.use_deterministic_algorithms(deterministic)  # loads torch's compiler, which takes a second or two
     if deterministic:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined] # torch's stubs lack it

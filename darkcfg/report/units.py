@@ -71,3 +71,28 @@ def _scaled(number: float, base: int, units: tuple[str, ...]) -> str:
         number, power = number / base, power + 1
     decimals = 0 if power == 0 else 2 if abs(number) < 9.995 else 1 if abs(number) < 99.95 else 0
     return f"{number:,.{decimals}f} {units[power]}".rstrip()
+
+
+def three_digits(number: float) -> str:
+    """`12.3`, `0.0123`, `1,235`: three significant digits, and never fewer than the whole ones."""
+    if number == 0 or not math.isfinite(number):
+        return f"{number:.0f}"
+    # Of the rounded number: 9.999 has one digit before the point less than 10.0.
+    magnitude = math.floor(math.log10(abs(float(f"{number:.3g}"))))
+    return f"{number:,.{max(0, 2 - magnitude)}f}"
+
+
+def milliseconds(seconds: float) -> str:
+    """`12.3 ms`."""
+    return f"{three_digits(1000 * seconds)} ms"
+
+
+def amount(number: float, unit: str) -> str:
+    """`161 MFLOP`, `3.07 MB`, `80 B`: three significant digits with k, M, G or T."""
+    digits, _, prefix = in_thousands(number).partition(" ")
+    return f"{digits} {prefix}{unit}"
+
+
+def per_second(number: float, unit: str) -> str:
+    """`342 GFLOP/s`, `1.23 TB/s`."""
+    return f"{amount(number, unit)}/s"

@@ -1,18 +1,15 @@
 """The fused pass against the plain one: the same updates from the same images.
 
-Without a GPU the kernels run in Triton's interpreter, which has to be asked for before Triton is imported.
+Without a GPU the kernels run in Triton's interpreter (tests/conftest.py).
 """
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 import pytest
 import torch
 
-if not torch.cuda.is_available():
-    os.environ["TRITON_INTERPRET"] = "1"
 pytest.importorskip("triton", reason="Triton is not installed")
 
 from engine.samples import CPU, SIZE, conv, head, plain, plan_of, residual, section, split_of

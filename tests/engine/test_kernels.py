@@ -1,11 +1,10 @@
 """Each kernel alone against float64, gradients included.
 
-Without a GPU the kernels run in Triton's interpreter, which has to be asked for before Triton is imported.
+Without a GPU the kernels run in Triton's interpreter (tests/conftest.py).
 """
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,6 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own convention
 from torch import Tensor
 
-if not torch.cuda.is_available():
-    os.environ["TRITON_INTERPRET"] = "1"
 pytest.importorskip("triton", reason="Triton is not installed")
 
 from darkcfg.data.augmentation import Augmentation

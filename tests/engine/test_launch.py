@@ -98,9 +98,9 @@ def test_images_of_unequal_size_are_always_scaled(monkeypatch: pytest.MonkeyPatc
     assert made.recipe.warp == Warp(8, 8)
 
 
-def test_a_length_is_needed() -> None:
+def test_a_length_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="how long"):
-        check_trainable(plan_of(epochs=0))
+        prepared(plan_of(epochs=0), monkeypatch)
 
 
 def test_something_must_be_trained() -> None:

@@ -3,7 +3,19 @@
 import pytest
 
 from darkcfg.report.text import Fact, display_width, encodable, fit, flow, newspaper, pad, shorten
-from darkcfg.report.units import counted, duration, in_bytes, in_thousands, loss_text, lr_text, percent, rate
+from darkcfg.report.units import (
+    amount,
+    counted,
+    duration,
+    in_bytes,
+    in_thousands,
+    loss_text,
+    lr_text,
+    per_second,
+    percent,
+    rate,
+    three_digits,
+)
 
 
 @pytest.mark.parametrize(
@@ -76,3 +88,25 @@ def test_pieces_flow_and_columns_fill_downwards() -> None:
     assert flow(["aa", "bb", "cc"], 7, gap=" ") == ["aa bb", "cc"]
     assert newspaper(["1", "2", "3", "4", "5"], 9, indent="", gap="  ") == ["1  3  5", "2  4"]
     assert newspaper([], 9) == []
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0, "0"),
+        (0.01234, "0.0123"),
+        (0.9996, "1.00"),
+        (9.999, "10.0"),
+        (99.96, "100"),
+        (1234.5, "1,234"),
+        (float("inf"), "inf"),
+    ],
+)
+def test_three_digits(number: float, text: str) -> None:
+    assert three_digits(number) == text
+
+
+@pytest.mark.parametrize(("number", "text"), [(80, "80 B"), (3.07e6, "3.07 MB"), (1.234e12, "1.23 TB")])
+def test_amounts_have_a_prefix(number: float, text: str) -> None:
+    assert amount(number, "B") == text
+    assert per_second(number, "B") == f"{text}/s"

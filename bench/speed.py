@@ -1,0 +1,142 @@
+"""The blocks of docs/performance.md that results fill: what a step costs, how darkcfg does beside its peers, start-up.
+
+    darkcfg bench cfg/res3.cfg --batches 64,128,512 --json > bench/results/step.json
+    python -m bench.peers --out bench/results/peers.json --data-dir DIR
+    python -m bench.commands --out bench/results/commands.json --data-dir DIR
+
+A block whose result is not there says so; bench/tables.py writes them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from darkcfg.report.units import ABSENT, in_bytes, milliseconds, per_second, three_digits
+from docs.blocks import ROOT, table
+
+RESULTS = ROOT / "bench/results"
+PAGE = ROOT / "docs/performance.md"
+
+Result = dict[str, Any]
+
+
+def speed_blocks(folder: Path = RESULTS) -> dict[str, str]:
+    """Every block of the page, by name."""
+    return {
+        "step": block(folder / "step.json", step_text),
+        "parts": block(folder / "step.json", parts_text),
+        "peers": block(folder / "peers.json", peers_text),
+        "commands": block(folder / "commands.json", commands_text),
+    }
+
+
+def block(path: Path, text: Callable[[Result], str]) -> str:
+    if not path.exists():
+        return f"Not measured yet: there is no `bench/results/{path.name}`."
+    return text(json.loads(path.read_text(encoding="utf-8")))
+
+
+def step_text(result: Result) -> str:
+    """A row for each batch size, and the ceilings."""
+    ceilings = result["ceilings"]
+    rows = (
+        (
+            f"{step['batch']:,}", three_digits(step["images_per_s"]), milliseconds(step["seconds"]),
+            f"{per_second(step['flops_per_s'], 'FLOP')}, {step['flops_share']:.1%}",
+            f"{per_second(step['bytes_per_s'], 'B')}, {step['bytes_share']:.1%}",
+            ABSENT if step["peak_bytes"] is None else in_bytes(step["peak_bytes"]),
+            ABSENT if step["kernels"] is None else str(step["kernels"]),
+            ABSENT if step["kernels"] is None else f"{step['kernel_seconds'] / step['seconds']:.0%}",
+        )
+        for step in result["steps"]
+    )  # fmt: skip
+    header = (
+        "batch",
+        "images/s",
+        "step",
+        "arithmetic, of ceiling",
+        "activations, of ceiling",
+        "memory",
+        "kernels",
+        "busy",
+    )
+    matrices = f"{ceilings['matrix']:,} x {ceilings['matrix']:,} matrices"
+    text = (
+        f"On {device(result)} in {result['precision']}. Ceilings, measured in the same process: "
+        f"{per_second(ceilings['flops_per_s'], 'FLOP')} in a product of {matrices}, "
+        f"{per_second(ceilings['bytes_per_s'], 'B')} in a copy of {in_bytes(ceilings['copied'])}."
+    )
+    return "\n\n".join([table(header, rows), text])
+
+
+def parts_text(result: Result) -> str:
+    """A row for each layer and each other part of the step."""
+    parts = result["parts"]
+    if parts is None:
+        return "Not measured yet: `bench/results/step.json` has no layers."
+    times, whole = parts["subdivisions"], parts["step"]
+
+    def row(name: str, seconds: float, forward: str = ABSENT, backward: str = ABSENT) -> tuple[str, ...]:
+        return name, forward, backward, milliseconds(seconds), f"{seconds / whole:.1%}"
+
+    rows = [
+        row("augmentation", times * parts["augmentation"]),
+        *(
+            row(
+                f"{layer['index']} {layer['type']} {layer['detail']}".strip(),
+                times * (layer["forward"] + layer["backward"]),
+                milliseconds(times * layer["forward"]), milliseconds(times * layer["backward"]),
+            )
+            for layer in parts["layers"]
+        ),
+        row("update", parts["update"]),
+        row("rest", whole - parts["sum"]),
+    ]  # fmt: skip
+    return table((f"part, at batch {parts['batch']:,}", "forward", "backward", "together", "share"), rows)
+
+
+def peers_text(result: Result) -> str:
+    """A row for each contender, a pair of columns for each batch size."""
+    found: dict[str, dict[int, Result]] = {}
+    for part in result["parts"]:
+        for name, speed in part["contenders"].items():
+            found.setdefault(name, {})[part["batch"]] = speed
+    batches = sorted({part["batch"] for part in result["parts"]})
+    rows = (
+        (name, *(peer_cell(speeds[batch]) if batch in speeds else ABSENT for batch in batches))
+        for name, speeds in found.items()
+    )
+    note = f" Data: {result['data']}, {result['data_note']}." if result["data_note"] else ""
+    text = (
+        f"Images/s with `{result['cfg']}` on {result['device']}, and in brackets the ratio to darkcfg with SGD, which is "
+        f"what the others use; medians of alternating blocks. {result['workers']} loading processes of the usual script. "
+        f"At commit `{result['commit']}` with torch {result['hardware']['torch']}.{note}"
+    )
+    return "\n\n".join([table(("", *(f"batch {batch:,}" for batch in batches)), rows), text])
+
+
+def peer_cell(speed: Result) -> str:
+    ratio = speed.get("to_darkcfg")
+    return three_digits(speed["images_per_s"]) + (f" ({ratio:.2f})" if ratio else "")
+
+
+def commands_text(result: Result) -> str:
+    """A row for each command."""
+    rows = (
+        (name, f"{three_digits(figure['seconds'])} s", str(len(figure["repeats"])))
+        for name, figure in result["figures"].items()
+    )
+    note = f" Data: {result['data']}, {result['data_note']}." if result["data_note"] else ""
+    text = (
+        f"Medians, on {device(result)}, at commit `{result['commit']}` with torch {result['hardware']['torch']}.{note}"
+    )
+    return "\n\n".join([table(("from the start of the process", "time", "repeats"), rows), text])
+
+
+def device(result: Result) -> str:
+    chosen = [choice["value"] for choice in result.get("choices", ()) if choice["name"] == "device"]
+    hardware = result["hardware"]
+    return ", ".join(chosen or hardware["gpus"] or [f"{hardware['cpu']}, {hardware['threads']} threads"])
