@@ -41,6 +41,17 @@ def colour_factors(random: np.random.Generator, colour: Colour, count: int) -> F
     return np.stack([hue, ratios(random, colour.saturation, count), ratios(random, colour.exposure, count)], 1)
 
 
+def corners(random: np.random.Generator, square: int, side: int, count: int, *, inside: bool) -> Ints:
+    """Where cut-out squares begin along a side of the image.
+
+    The whole square is inside, or its centre lies anywhere in the image, so squares at the border are cut off, as in
+    DeVries and Taylor (2017).
+    """
+    if inside:
+        return random.integers(0, side - square, count, endpoint=True)
+    return random.integers(0, side, count) - square // 2
+
+
 class Move(NamedTuple):
     """C's numbers for one window of each image, (count,) each."""
 

@@ -44,6 +44,7 @@ class Recipe:
     padding: int = 0
     padding_mode: str = "reflect"
     cutout: int = 0
+    cutout_inside: bool = False
     warp: Warp | None = None
     """None: images keep their size and place, but for `padding`."""
     colour: Colour | None = None
@@ -69,7 +70,7 @@ class Recipe:
         # AlexeyAB takes blur=1 for a window of 15.
         blur = 15 if net.blur == 1 else net.blur
         return cls(
-            flip, net.crop_padding, net.crop_padding_mode, net.cutout_size,
+            flip, net.crop_padding, net.crop_padding_mode, net.cutout_size, net.cutout_inside,
             warp if moves else None, Colour.of(net), _mixing(net), blur,
         )  # fmt: skip
 
