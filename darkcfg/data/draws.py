@@ -47,9 +47,8 @@ def corners(random: np.random.Generator, square: int, side: int, count: int, *, 
     The whole square is inside, or its centre lies anywhere in the image, so squares at the border are cut off, as in
     DeVries and Taylor (2017).
     """
-    if inside:
-        return random.integers(0, side - square, count, endpoint=True)
-    return random.integers(0, side, count) - square // 2
+    first, last = (0, side - square) if inside else (-(square // 2), side - 1 - square // 2)
+    return random.integers(first, last, count, np.int32, endpoint=True)
 
 
 class Move(NamedTuple):

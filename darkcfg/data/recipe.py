@@ -44,7 +44,6 @@ class Recipe:
     padding: int = 0
     padding_mode: str = "reflect"
     cutout: int = 0
-    cutout_inside: bool = False
     warp: Warp | None = None
     """None: images keep their size and place, but for `padding`."""
     colour: Colour | None = None
@@ -52,6 +51,8 @@ class Recipe:
     """Half of the images are mixed with others, in one of these ways."""
     blur: int = 0
     """Side of the Gaussian window that a quarter of the images is blurred with."""
+    cutout_inside: bool = False
+    """The whole square of `cutout` lies in the image."""
 
     @classmethod
     def of(cls, net: Net, *, flip_allowed: bool, same_size: bool = True) -> Recipe:
@@ -70,8 +71,8 @@ class Recipe:
         # AlexeyAB takes blur=1 for a window of 15.
         blur = 15 if net.blur == 1 else net.blur
         return cls(
-            flip, net.crop_padding, net.crop_padding_mode, net.cutout_size, net.cutout_inside,
-            warp if moves else None, Colour.of(net), _mixing(net), blur,
+            flip, net.crop_padding, net.crop_padding_mode, net.cutout_size,
+            warp if moves else None, Colour.of(net), _mixing(net), blur, net.cutout_inside,
         )  # fmt: skip
 
     @property
@@ -86,7 +87,7 @@ class Recipe:
             f"{self.flip} flip" if self.flip != "none" else "",
             f"crop after {self.padding} px of {self.padding_mode} padding" if self.padding else "",
             str(self.colour) if self.colour else "",
-            f"cutout {self.cutout} px" if self.cutout else "",
+            f"cutout {self.cutout} px{' inside' * self.cutout_inside}" if self.cutout else "",
             " or ".join(self.mixing) + " of half the images" if self.mixing else "",
             f"blur {self.blur} px of a quarter" if self.blur else "",
         ]

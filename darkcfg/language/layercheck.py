@@ -86,7 +86,9 @@ def _check_parts(layer: Layer, reader: Reader) -> None:
     unused = {
         "bias": normalises and not getattr(spec, "bias", True) and "with batch norm, which has its own",
         "train_scale": isinstance(spec, BatchNormKeys) and not normalises and "without batch_normalize=1",
-        "gelu": isinstance(spec, ActivationKeys) and getattr(spec, "activation", "") != "gelu" and "without activation=gelu",
+        "gelu": isinstance(spec, ActivationKeys)
+        and getattr(spec, "activation", "") != "gelu"
+        and "without activation=gelu",
     }
     for name, why in unused.items():
         if why and spec.is_set(name):

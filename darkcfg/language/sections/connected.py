@@ -31,7 +31,10 @@ class Connected(BatchNormKeys, ActivationKeys):
         extension=True,
     )
     init_std: float = key(
-        0.0, "scale the initial weights so that this is their standard deviation; 0 leaves them", minimum=0, extension=True
+        0.0,
+        "scale the initial weights so that this is their standard deviation; 0 leaves them",
+        minimum=0,
+        extension=True,
     )
     logit_scale: float = key(1.0, "multiplies the output, after the activation", extension=True)
 

@@ -39,7 +39,10 @@ class Convolutional(BatchNormKeys, ActivationKeys):
         extension=True,
     )
     init_std: float = key(
-        0.0, "scale the initial weights so that this is their standard deviation; 0 leaves them", minimum=0, extension=True
+        0.0,
+        "scale the initial weights so that this is their standard deviation; 0 leaves them",
+        minimum=0,
+        extension=True,
     )
     whitening: bool = key(
         False, "set the filters from the data's patches so that their outputs are uncorrelated", extension=True

@@ -85,7 +85,10 @@ class Optimizer(SectionSpec):
         0.5, "share of the slow weights of lookahead that stays", minimum=0, maximum=1, extension=True
     )
     lookahead_power: float = key(
-        0.0, "lookahead_decay is multiplied by (batch / batches of the run) ^ lookahead_power", minimum=0, extension=True
+        0.0,
+        "lookahead_decay is multiplied by (batch / batches of the run) ^ lookahead_power",
+        minimum=0,
+        extension=True,
     )
     adam: bool = key(
         False, "C's Adam: decay on all parameters and inside the gradient, which is the sum over the batch"
