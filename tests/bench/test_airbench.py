@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from bench.airbench import difference, environment, main
 from data.samples import write_binary
 
+from bench.airbench import difference, environment, main
 from darkcfg.data.cifar_facts import CIFAR10
 from darkcfg.engine.statistics import summarise
 

@@ -12,7 +12,16 @@ from darkcfg.data.dataset import Dataset, Split
 from darkcfg.data.holdout import hold_out
 from darkcfg.engine import launch
 from darkcfg.engine.folder import RunFolder
-from darkcfg.engine.launch import check_trainable, choose_data, lasting, new_network, prepare, resume_run, start_run
+from darkcfg.engine.launch import (
+    check_trainable,
+    choose_data,
+    lasting,
+    new_network,
+    prepare,
+    resume_run,
+    start_run,
+    whiten,
+)  # fmt: skip
 from darkcfg.engine.record import Options
 from darkcfg.language.errors import UsageError, WeightsError
 from darkcfg.language.plan import Plan, read_text

@@ -352,7 +352,9 @@ def test_one_class_with_smoothing_is_no_division_by_zero() -> None:
 
 
 def test_whitening_takes_pixels_between_0_and_1() -> None:
-    torch.testing.assert_close(whitening_images(SPLIT, torch.device("cpu")), torch.from_numpy(SPLIT.images).float() / 255)
+    torch.testing.assert_close(
+        whitening_images(SPLIT, torch.device("cpu")), torch.from_numpy(SPLIT.images).float() / 255
+    )
 
 
 # Muon
