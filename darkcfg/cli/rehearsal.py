@@ -9,9 +9,9 @@ import click
 import torch
 
 from darkcfg.data.stream import Stream
-from darkcfg.engine.launch import Prepared, batches_before, batches_left, new_network
+from darkcfg.engine.launch import Prepared, batches_before, batches_left, new_network, whiten
 from darkcfg.engine.step import Step
-from darkcfg.language.schedule import learning_rate, warmup_batches
+from darkcfg.language.schedule import epoch_images, learning_rate, warmup_batches
 from darkcfg.report.samples import SAMPLES, draw_samples
 
 _TIMED_STEPS = 3
@@ -19,9 +19,11 @@ _TIMED_STEPS = 3
 
 def rehearse(prepared: Prepared, seed: int, samples: Path) -> None:
     """Take a few steps on real images, print what a run would be, and draw its first images into `samples`."""
-    net = new_network(prepared, seed).to(prepared.runtime.device).train()
+    net = new_network(prepared, seed).train()
+    whiten(prepared, net)
     images = len(prepared.data.train)
-    stream = Stream.of(prepared.data.train, prepared.plan.net.image, prepared.recipe, seed)
+    epoch = epoch_images(prepared.plan.net, images)
+    stream = Stream.of(prepared.data.train, prepared.plan.net.image, prepared.recipe, seed, epoch)
     warmup = warmup_batches(prepared.plan.net, images)
     batches, before = batches_left(prepared, net), batches_before(net)
     rates = [learning_rate(prepared.plan.net, before + k, prepared.batches, warmup) for k in range(1, batches + 1)]

@@ -41,6 +41,16 @@ def colour_factors(random: np.random.Generator, colour: Colour, count: int) -> F
     return np.stack([hue, ratios(random, colour.saturation, count), ratios(random, colour.exposure, count)], 1)
 
 
+def corners(random: np.random.Generator, square: int, side: int, count: int, *, inside: bool) -> Ints:
+    """Where cut-out squares begin along a side of the image.
+
+    The whole square is inside, or its centre lies anywhere in the image, so squares at the border are cut off, as in
+    DeVries and Taylor (2017).
+    """
+    first, last = (0, side - square) if inside else (-(square // 2), side - 1 - square // 2)
+    return random.integers(first, last, count, np.int32, endpoint=True)
+
+
 class Move(NamedTuple):
     """C's numbers for one window of each image, (count,) each."""
 

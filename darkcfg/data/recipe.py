@@ -51,6 +51,8 @@ class Recipe:
     """Half of the images are mixed with others, in one of these ways."""
     blur: int = 0
     """Side of the Gaussian window that a quarter of the images is blurred with."""
+    cutout_inside: bool = False
+    """The whole square of `cutout` lies in the image."""
 
     @classmethod
     def of(cls, net: Net, *, flip_allowed: bool, same_size: bool = True) -> Recipe:
@@ -70,7 +72,7 @@ class Recipe:
         blur = 15 if net.blur == 1 else net.blur
         return cls(
             flip, net.crop_padding, net.crop_padding_mode, net.cutout_size,
-            warp if moves else None, Colour.of(net), _mixing(net), blur,
+            warp if moves else None, Colour.of(net), _mixing(net), blur, net.cutout_inside,
         )  # fmt: skip
 
     @property
@@ -85,7 +87,7 @@ class Recipe:
             f"{self.flip} flip" if self.flip != "none" else "",
             f"crop after {self.padding} px of {self.padding_mode} padding" if self.padding else "",
             str(self.colour) if self.colour else "",
-            f"cutout {self.cutout} px" if self.cutout else "",
+            f"cutout {self.cutout} px{' inside' * self.cutout_inside}" if self.cutout else "",
             " or ".join(self.mixing) + " of half the images" if self.mixing else "",
             f"blur {self.blur} px of a quarter" if self.blur else "",
         ]

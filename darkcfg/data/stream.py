@@ -1,6 +1,6 @@
 """Which image comes when, and how it is changed: drawn on the host, ahead of the device, from the seed alone.
 
-Image number g of a run (0, 1, 2, ... over all epochs) belongs to epoch g // images. The permutation and the draws of an
+Image number g of a run (0, 1, 2, ... over all epochs) belongs to epoch g // images of an epoch. The permutation and the draws of an
 epoch come from numpy's Philox keyed by (seed, epoch), so they do not depend on the batch size, on where a run was
 resumed, or on how many processes share the work. A batch that reaches beyond an epoch goes on in the next permutation.
 """
@@ -82,26 +82,31 @@ class Stream:
     """The endless sequence of augmented training images of one run."""
 
     def __init__(
-        self, images: int, height: int, width: int, recipe: Recipe, seed: int, sizes: NDArray[np.int32] | None = None
-    ) -> None:
-        """`height` and `width` are the network's; `sizes` (images, 2) where images have others of their own."""
+        self, images: int, height: int, width: int, recipe: Recipe, seed: int,
+        sizes: NDArray[np.int32] | None = None, epoch: int | None = None,
+    ) -> None:  # fmt: skip
+        """`height` and `width` are the network's; `sizes` (images, 2) where images have others of their own.
+
+        An epoch takes `epoch` of the images, of its own permutation the first; all when None.
+        """
         self.images, self.height, self.width = images, height, width
+        self.epoch = images if epoch is None else epoch
         self.recipe, self.seed, self.layout = recipe, seed, Layout(recipe)
         self.sizes = same_size(images, height, width) if sizes is None else sizes
         # Two epochs are in use at a time, since a batch can reach from one into the next.
-        self._epoch = lru_cache(maxsize=2)(self._draw_epoch)
+        self._rows_of = lru_cache(maxsize=2)(self._draw_epoch)
 
     @classmethod
-    def of(cls, split: Split, image: Shape, recipe: Recipe, seed: int) -> Stream:
-        """The stream of a split for a network that takes images of the shape `image`."""
-        return cls(len(split), image.h, image.w, recipe, seed, split.image_sizes)
+    def of(cls, split: Split, image: Shape, recipe: Recipe, seed: int, epoch: int | None = None) -> Stream:
+        """The stream of a split for a network that takes images of the shape `image`, `epoch` of them an epoch."""
+        return cls(len(split), image.h, image.w, recipe, seed, split.image_sizes, epoch)
 
     def rows(self, first: int, count: int) -> NDArray[np.int32]:
         """The draws of images number `first` to `first + count - 1`: (count, layout.width) int32."""
         parts = []
         while count > 0:
-            epoch, start = divmod(first, self.images)
-            part = self._epoch(epoch)[start : start + count]
+            epoch, start = divmod(first, self.epoch)
+            part = self._rows_of(epoch)[start : start + count]
             parts.append(part)
             first, count = first + len(part), count - len(part)
         return np.concatenate(parts)
@@ -120,7 +125,7 @@ class Stream:
             rows[:, layout.box], rows[:, layout.shares] = box, draws.bits(shares)
         if recipe.blur:
             rows[:, layout.blur] = random.integers(0, 4, (self.images, 1)) == 0
-        return rows
+        return rows[: self.epoch]
 
     def _draw_view(self, random: np.random.Generator, epoch: int, rows: NDArray[np.int32]) -> None:
         recipe = self.recipe
@@ -132,9 +137,8 @@ class Stream:
             coins = _generator(self.seed, _COIN_STREAM).integers(0, 2, self.images)
             rows[:, 3] = (coins[rows[:, 0]] + epoch) % 2
         if recipe.cutout:
-            # The square's centre lies anywhere in the image, so squares at the border are cut off, as in the paper.
-            rows[:, 4] = random.integers(0, self.height, self.images) - recipe.cutout // 2
-            rows[:, 5] = random.integers(0, self.width, self.images) - recipe.cutout // 2
+            rows[:, 4] = draws.corners(random, recipe.cutout, self.height, self.images, inside=recipe.cutout_inside)
+            rows[:, 5] = draws.corners(random, recipe.cutout, self.width, self.images, inside=recipe.cutout_inside)
         if recipe.warp:
             window, sizes = (self.height, self.width), self.sizes[rows[:, 0]]
             rows[:, self.layout.warp] = draws.bits(draws.warps(random, recipe.warp, sizes, window, rows[:, 3]))

@@ -1,4 +1,4 @@
-"""The moving averages of the weights that `ema_decay` and C's `ema_alpha` ask for."""
+"""The moving averages of the weights that `ema_decay`, `lookahead` and C's `ema_alpha` ask for."""
 
 from __future__ import annotations
 
@@ -75,3 +75,28 @@ class LateAverage:
         takes_over = batch == self.last
         for tensor, average in zip(followed, self.state, strict=True):
             tensor.copy_(torch.where(takes_over, average, tensor))
+
+
+class Lookahead:
+    """Slow weights that follow the network, and to which it goes back every few updates and at the end.
+
+    Source: Zhang et al., "Lookahead Optimizer: k steps forward, 1 step back" (2019), where `lookahead_decay` is 1 - alpha.
+    The rolling statistics of batch norm take part.
+    """
+
+    def __init__(self, net: Network, batches: int) -> None:
+        recipe = net.plan.net
+        self.every, self.decay, self.power = recipe.lookahead, recipe.lookahead_decay, recipe.lookahead_power
+        self.batches = batches
+        self._fast = [t for t in net.state_dict(keep_vars=True).values() if t.is_floating_point()]
+        self.state = [tensor.detach().clone() for tensor in self._fast]
+
+    @torch.no_grad()
+    def follow(self, batch: Tensor) -> None:
+        """Take part in update number `batch` (0-dim device tensor)."""
+        is_due = batch % self.every == 0
+        share = is_due * (1 - self.decay * (batch / self.batches) ** self.power)
+        goes_back = (is_due | (batch == self.batches)).float()
+        for slow, fast in zip(self.state, self._fast, strict=True):
+            slow.lerp_(fast.detach(), share)
+            fast.detach().lerp_(slow, goes_back)

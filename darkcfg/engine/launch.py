@@ -18,13 +18,14 @@ from darkcfg.data.sources import NAMED, DataChoice, default_data_name, load_data
 from darkcfg.engine.events import Choice
 from darkcfg.engine.folder import RunFolder
 from darkcfg.engine.record import Options, describe
-from darkcfg.engine.runtime import Runtime, choose_runtime
+from darkcfg.engine.runtime import Runtime, choose_runtime, repeatable
 from darkcfg.engine.step import whitening_images
+from darkcfg.engine.stopwatch import Stopwatch
 from darkcfg.engine.train import Job
 from darkcfg.language.errors import UsageError, WeightsError
 from darkcfg.language.files import write_json_atomically, write_text_atomically
 from darkcfg.language.plan import Plan, check_classes
-from darkcfg.language.schedule import run_batches
+from darkcfg.language.schedule import epoch_images, run_batches
 from darkcfg.language.sections.base import BatchNormKeys
 from darkcfg.language.warp import Warp, warp_reason
 from darkcfg.network.assembly import Network, build
@@ -104,6 +105,7 @@ def prepare(plan: Plan, options: Options, data_choice: Choice, progress: Progres
     data, held_out = hold_out(whole, options.val)
     fit = Fit(plan.net.image, options.resize)
     validation = fit_split(held_out, fit) if held_out else None
+    _check_fills_a_batch(plan, len(data.train))
     batches = run_batches(plan.net, len(data.train))
     if batches > _MOST_BATCHES:
         raise UsageError(
@@ -119,6 +121,18 @@ def prepare(plan: Plan, options: Options, data_choice: Choice, progress: Progres
     shown = [] if data_choice.reason == "by --data" else [data_choice]
     choices = (*shown, *_length_choices(plan, len(data.train), batches), _augmentation_choice(plan, data, recipe))
     return Prepared(plan, options, data, validation, runtime, recipe, batches, (*runtime.choices, *choices))
+
+
+def _check_fills_a_batch(plan: Plan, images: int) -> None:
+    if epoch_images(plan.net, images):
+        return
+    raise UsageError(
+        "drop_last=1 leaves no image of an epoch",
+        where=f"{plan.document.file}:{plan.net.span_of('drop_last').line}",
+        expected=f"at least batch={plan.net.batch} training images",
+        received=f"{images:,}",
+        help="write a smaller batch, or delete drop_last=1",
+    )
 
 
 def _notes(prepared: Prepared, net: Network) -> tuple[str, ...]:
@@ -182,7 +196,7 @@ def _length_choices(plan: Plan, images: int, batches: int) -> list[Choice]:
     net = plan.net
     if not (net.epochs and net.max_batches):
         return []
-    by_epochs = batches != net.max_batches or net.epochs * images / net.batch <= net.max_batches
+    by_epochs = batches != net.max_batches or net.epochs * epoch_images(net, images) / net.batch <= net.max_batches
     key, other = ("epochs", "max_batches") if by_epochs else ("max_batches", "epochs")
     value, unused = getattr(net, key), getattr(net, other)
     return [Choice("length", f"{key}={value:g}", f"ends before {other}={unused:g}")]
@@ -196,17 +210,24 @@ def _augmentation_choice(plan: Plan, data: Dataset, recipe: Recipe) -> Choice:
 
 
 def new_network(prepared: Prepared, seed: int) -> Network:
-    """The network before its first step: from weights, or initialised from the seed and the data.
+    """The network before its first step, on the device: from weights, or initialised from the seed.
 
     Raises:
         WeightsError: the weights do not fit, or have been trained as long as the cfg says.
     """
     net = build(prepared.plan, prepared.options.weights, seed=seed, loading=prepared.options.loading)
     batches_left(prepared, net)
-    if not prepared.options.weights and getattr(prepared.plan.layers[0].spec, "whitening", False):
-        few = prepared.data.train.take(np.arange(min(_WHITENING_IMAGES, len(prepared.data.train))))
-        net.whiten(whitening_images(fit_split(few, Fit(prepared.plan.net.image, prepared.options.resize))))
-    return net
+    return net.to(prepared.runtime.device)
+
+
+def whiten(prepared: Prepared, net: Network) -> None:
+    """Set a first layer with `whitening=1` from the first training images, unless the network came from a file."""
+    if net.origin or not getattr(prepared.plan.layers[0].spec, "whitening", False):
+        return
+    few = prepared.data.train.take(np.arange(min(_WHITENING_IMAGES, len(prepared.data.train))))
+    few = fit_split(few, Fit(prepared.plan.net.image, prepared.options.resize))
+    with repeatable():
+        net.whiten(whitening_images(few, prepared.runtime.device))
 
 
 def start_run(prepared: Prepared, net: Network, seed: int, folder: RunFolder, should_stop: Callable[[], bool]) -> Job:
@@ -216,7 +237,10 @@ def start_run(prepared: Prepared, net: Network, seed: int, folder: RunFolder, sh
     batches = batches_left(prepared, net)
     record = describe(plan, prepared.data, options, prepared.choices, batches, seed, net.seen)
     write_json_atomically(folder / "run.json", record)
-    return _job(prepared, net, seed, folder, should_stop)
+    job = _job(prepared, net, seed, folder, should_stop)
+    with job.stopwatch.timing("whitening"):
+        whiten(prepared, net)
+    return job
 
 
 def resume_run(prepared: Prepared, seed: int, folder: RunFolder, should_stop: Callable[[], bool]) -> Job:
@@ -232,5 +256,5 @@ def _job(prepared: Prepared, net: Network, seed: int, folder: RunFolder, should_
     resume_command = shlex.join(["darkcfg", "train", "--resume", folder.name, *place])
     return Job(
         net, prepared.data, prepared.validation, prepared.runtime, prepared.recipe, batches_left(prepared, net), seed,
-        folder, prepared.choices, _notes(prepared, net), resume_command, should_stop,
+        folder, prepared.choices, _notes(prepared, net), resume_command, should_stop, Stopwatch(prepared.runtime.device),
     )  # fmt: skip

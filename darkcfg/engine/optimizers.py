@@ -1,6 +1,6 @@
 """The rule of an update: darknet's SGD or Adam, or one of torch's by the key `optimizer`.
 
-darknet adds `decay * weight` to the gradient of weights only, never of biases and batch norm, and applies the rate
+darknet adds `decay * weight` to the gradient of weights only, never of biases (but for `bias_decay`) and batch norm, and applies the rate
 outside the momentum: torch.optim.SGD with dampening 0 on the mean over the batch (`update_convolutional_layer`). Its
 Adam (`adam=1`) decays all parameters, and takes the sum over the batch: torch.optim.Adam on the mean with eps / batch.
 """
@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
-from darkcfg.engine.averaging import LateAverage
+from darkcfg.engine.averaging import LateAverage, Lookahead
 from darkcfg.engine.muon import Muon
 from darkcfg.language.sections import Net
 from darkcfg.network.assembly import Network
@@ -38,6 +39,8 @@ class _Kind(NamedTuple):
     """The rate is 0 before this update (`dont_update`, `burnin_update`)."""
     epochs: float
     """The rate is 0 after so many (`train_bias_epochs`); 0 is never."""
+    falls: bool
+    """Until then the rate falls in a straight line (`train_bias_policy`)."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +52,14 @@ class Group:
     first_batch: int
     last_batch: int | None
     """The rate is 0 after this many updates; None is never."""
+    falls: tuple[float, int] | None = None
+    """The network's first rate and `count_from`, where the rate falls from there in a straight line to 0 at `last_batch`."""
 
     def set_rate(self, rate: Tensor, batch: Tensor) -> None:
         """The group's rate in update number `batch`."""
+        if self.falls and self.last_batch:
+            highest, count_from = self.falls
+            rate = highest * (1 - (batch - 1 + count_from) / self.last_batch)
         if self.first_batch > 1:
             rate = rate * (batch >= self.first_batch)
         if self.last_batch is not None:
@@ -79,7 +87,7 @@ class Update:
     Args:
         net: the network; its cfg says how.
         batches_per_epoch: for keys in epochs.
-        batches: updates of the whole run, which `ema_alpha` needs.
+        batches: updates of the whole run, which `ema_alpha` and `lookahead` need.
         rules: those of a working copy, which go before torch's.
     """
 
@@ -92,6 +100,7 @@ class Update:
         self.clipped = [row for row in rows if row.clip]
         self.average = LateAverage(net, recipe.ema_alpha, batches) if recipe.ema_alpha else None
         self.rules = rules
+        self.lookahead = Lookahead(net, batches) if recipe.lookahead else None
         taken_by_muon = [row for row in rows if recipe.optimizer == "muon" and _suits_muon(row)]
         others = [row for row in rows if all(row is not taken for taken in taken_by_muon)]
         if taken_by_muon:
@@ -104,10 +113,11 @@ class Update:
     def _add(self, name: str, rows: list[TrainedParameter], batches_per_epoch: float, factor: float = 1.0) -> None:
         """One optimizer whose groups differ in decay, in rate, or in when they start and stop."""
         groups = []
-        for shared, members in _alike(rows, self.recipe):
+        for shared, members in _alike(rows):
             last = round(shared.epochs * batches_per_epoch) if shared.epochs else None
             rate = torch.zeros((), device=self.device)
-            self.groups.append(Group(rate, factor * shared.factor, shared.first_batch, last))
+            falls = (self.recipe.learning_rate, self.recipe.count_from) if shared.falls else None
+            self.groups.append(Group(rate, factor * shared.factor, shared.first_batch, last, falls))
             groups.append({"params": [row.parameter for row in members], "lr": rate, "weight_decay": shared.decay})
         kind = self.rules.rule(name, self.recipe) if self.rules else None
         self.optimizers.append((kind or _rule(name, self.recipe, self.device))(groups))
@@ -121,8 +131,10 @@ class Update:
         self._clip(batch)
         if self.average:
             self.average.follow(batch)
+        if self.lookahead:
+            self.lookahead.follow(batch)
         if self.rules:
-            self.rules.follow(moved_otherwise=bool(self.clipped or self.average))
+            self.rules.follow(moved_otherwise=bool(self.clipped or self.average or self.lookahead))
 
     @torch.no_grad()
     def _clip(self, batch: Tensor) -> None:
@@ -136,8 +148,9 @@ class Update:
             optimizer.zero_grad(set_to_none=True)
 
     def state(self) -> list[Tensor]:
-        """Averages, momentum and whatever else the rules keep, in a fixed order; the rules' part exists after an update."""
-        return [*(self.average.state if self.average else []), *self._state()]
+        """Averages, slow weights, momentum and whatever else the rules keep, in a fixed order; the rules' part exists after an update."""
+        kept = [part.state for part in (self.average, self.lookahead) if part]
+        return [*chain.from_iterable(kept), *self._state()]
 
     def _state(self) -> Iterator[Tensor]:
         for optimizer in self.optimizers:
@@ -152,12 +165,11 @@ def _suits_muon(row: TrainedParameter) -> bool:
     return row.is_weight and row.parameter.ndim == _FILTER_DIMENSIONS and row.first_batch == 1
 
 
-def _alike(rows: Iterable[TrainedParameter], recipe: Net) -> list[tuple[_Kind, list[TrainedParameter]]]:
+def _alike(rows: Iterable[TrainedParameter]) -> list[tuple[_Kind, list[TrainedParameter]]]:
     """Rows that may share a group."""
     groups: dict[_Kind, list[TrainedParameter]] = {}
     for row in rows:
-        decay = recipe.decay if row.is_weight or recipe.adam else 0.0
-        kind = _Kind(decay, row.learning_rate, row.first_batch, row.train_bias_epochs)
+        kind = _Kind(row.decay, row.learning_rate, row.first_batch, row.train_bias_epochs, row.falls)
         groups.setdefault(kind, []).append(row)
     return list(groups.items())
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from darkcfg.data.augmentation import Augmentation, scale
+from darkcfg.data.augmentation import Augmentation, scale, to_device
 from darkcfg.data.dataset import Split
 from darkcfg.data.stream import Stream
 from darkcfg.engine.averaging import Average
@@ -71,7 +71,7 @@ class Step:
         self.augmentation = Augmentation(split, stream, smoothed(net.plan.outputs, recipe.label_smooth_eps), device)
         self.tally = Tally(device)
         self.mini_batch_pass = _pass(net, self.augmentation, runtime, self.tally)
-        epoch, batches = len(split) / recipe.batch, self.batches_before + len(rates)
+        epoch, batches = stream.epoch / recipe.batch, self.batches_before + len(rates)
         self.update = Update(net, epoch, batches, self.mini_batch_pass.rules)
         self.rates = torch.tensor([0.0, *rates], device=device)
         self.batches_done = torch.full((), first_batch, device=device)
@@ -90,10 +90,14 @@ class Step:
         """Do one update; returns before the device has finished it."""
         if self._host_batch >= self._uploaded:
             self._upload()
-        if self.runtime.graph and self._replay is None:
-            self._replay = self._capture()
+        self.make_ready()
         (self._replay or self._body)()
         self._host_batch += 1
+
+    def make_ready(self) -> None:
+        """Capture the step where that is still to do; the first `run` does it too."""
+        if self.runtime.graph and self._replay is None:
+            self._replay = self._capture()
 
     def take_totals(self) -> Totals:
         """Sums since the last call; waits for the device, then starts the sums anew."""
@@ -212,9 +216,9 @@ def _pass(net: Network, augmentation: Augmentation, runtime: Runtime, tally: Tal
     return FusedPass(net, augmentation, runtime, tally)
 
 
-def whitening_images(split: Split) -> Tensor:
-    """Training images as (N, C, H, W) float32 in [0, 1], for layers that are set from the data."""
-    return scale(torch.from_numpy(split.images).permute(0, 2, 3, 1))
+def whitening_images(split: Split, device: torch.device) -> Tensor:
+    """Training images as (N, C, H, W) float32 in [0, 1] on the device, for layers that are set from the data."""
+    return scale(to_device(torch.from_numpy(split.images), device))
 
 
 def smoothed(classes: int, eps: float) -> Tensor:

@@ -35,9 +35,10 @@ from darkcfg.engine.pacer import Pacer
 from darkcfg.engine.runtime import Runtime, repeatable
 from darkcfg.engine.saving import Saver
 from darkcfg.engine.step import Step, Totals
+from darkcfg.engine.stopwatch import Stopwatch
 from darkcfg.language.errors import DivergenceError
 from darkcfg.language.files import write_json_atomically
-from darkcfg.language.schedule import learning_rate, warmup_batches
+from darkcfg.language.schedule import epoch_images, learning_rate, warmup_batches
 from darkcfg.network.assembly import Network
 
 _PROGRESS_SECONDS = 0.25
@@ -62,6 +63,7 @@ class Job:
     notes: tuple[str, ...]
     resume_command: str
     should_stop: Callable[[], bool] = field(default=lambda: False)
+    stopwatch: Stopwatch = field(default_factory=lambda: Stopwatch(torch.device("cpu")))
 
 
 class Training:
@@ -70,8 +72,9 @@ class Training:
     def __init__(self, job: Job) -> None:
         self.job, self.net, self.plan = job, job.net, job.net.plan
         recipe = self.plan.net
-        self.images = len(job.data.train)
-        warmup = warmup_batches(recipe, self.images)
+        self.images = epoch_images(recipe, len(job.data.train))
+        """Training images of an epoch."""
+        warmup = warmup_batches(recipe, len(job.data.train))
         before = self.net.seen // recipe.batch
         batches = range(before + 1, before + job.batches + 1)
         self.rates = [learning_rate(recipe, batch, before + job.batches, warmup) for batch in batches]
@@ -86,7 +89,7 @@ class Training:
         self.is_stopped = False
         self.seconds_before, self.began = 0.0, time.perf_counter()
         self.epoch_began, self.epoch_began_batch = self.began, 0
-        self.best = Best()
+        self.best, self.stopwatch = Best(), job.stopwatch
         self.last: Evaluation | None = None
         self.saver = Saver(job.folder, self.plan, classes)
 
@@ -97,8 +100,11 @@ class Training:
         torch.manual_seed(self.job.seed)  # of dropout; everything else is drawn from the seed without torch
         if saved:
             self._go_to(saved[0])
-        stream = Stream.of(self.job.data.train, self.plan.net.image, self.job.recipe, self.job.seed)
-        self.step = Step(self.net, self.job.data.train, stream, self.rates, self.job.runtime, self.average, self.batch)
+        stream = Stream.of(self.job.data.train, self.plan.net.image, self.job.recipe, self.job.seed, self.images)
+        with self.stopwatch.timing("setup"):
+            self.step = Step(
+                self.net, self.job.data.train, stream, self.rates, self.job.runtime, self.average, self.batch
+            )
         if saved:
             position, tensors, random = saved
             self.step.begin_optimizer()
@@ -130,9 +136,12 @@ class Training:
     def _updates(self) -> Iterator[Event]:
         self.began = self.epoch_began = shown = time.perf_counter()
         self.epoch_began_batch = shown_batch = self.batch
+        with self.stopwatch.timing("setup"):
+            self.step.make_ready()
         if self._is_epoch_end() and self.step.batches_since_taken:  # stopped in the evaluation of this epoch
             yield from self._end_epoch()
         while self.batch < self.job.batches and not self.is_stopped:
+            self.stopwatch.start("steps")
             self.step.run()
             self.pacer.pace()
             self.batch += 1
@@ -160,7 +169,7 @@ class Training:
     def _started(self) -> RunStarted:
         job, recipe = self.job, self.plan.net
         return RunStarted(
-            str(job.folder.path), self.plan.document.file, job.data.name, len(job.data.classes), self.images,
+            str(job.folder.path), self.plan.document.file, job.data.name, len(job.data.classes), len(job.data.train),
             len(self.judge), self._run_epochs(), job.batches, recipe.batch, recipe.subdivisions,
             self.batch, job.choices, self.judged_on,
         )  # fmt: skip
@@ -175,6 +184,7 @@ class Training:
         return batch * self.plan.net.batch // self.images
 
     def _progress(self, batches: int, seconds: float) -> Progress:
+        self.stopwatch.stop()
         totals = self.step.look_at_totals()
         self._check_finite(totals)
         images_per_s = batches * self.plan.net.batch / seconds
@@ -186,6 +196,7 @@ class Training:
 
     def _end_epoch(self) -> Iterator[EpochDone]:
         """Evaluate and give the epoch's row; nothing, and a stopped run, where the evaluation was interrupted."""
+        self.stopwatch.stop()
         totals = self.step.look_at_totals()
         self._check_finite(totals)
         images_per_s = self._images_per_s()
@@ -211,7 +222,8 @@ class Training:
             return None
         # The run's last evaluation is the one that is reported, in fp32; those on the way may be in the run's precision.
         context: AbstractContextManager[object] = repeatable() if is_last else self.job.runtime.autocast()
-        scored = evaluate(self.tested, self.judge, context, should_stop=self.job.should_stop)
+        with self.stopwatch.timing("evaluation" if is_last else "tests_on_the_way"):
+            scored = evaluate(self.tested, self.judge, context, should_stop=self.job.should_stop)
         if not math.isfinite(scored.loss):
             raise self._diverged(self.batch, "test loss")
         return scored
@@ -249,6 +261,7 @@ class Training:
         )
 
     def _save(self) -> Saved:
+        self.stopwatch.stop()
         totals = self.step.look_at_totals()
         self._check_finite(totals)
         position = Position(
@@ -269,6 +282,7 @@ class Training:
             "epochs": self._run_epochs(),
             "batches": self.batch,
             "seconds": self._seconds(),
+            "timing": None if self.step.first_batch else self.stopwatch.seconds,
             "images_per_s": self.batch * self.plan.net.batch / self._seconds(),
         }
         write_json_atomically(self.job.folder / "result.json", result)
@@ -283,7 +297,9 @@ class Training:
         name = self.plan.net.tta
         if name == "none":
             return None
-        return {"views": name, **summary(evaluate(self.tested, self.judge, repeatable(), VIEWS[name]))}
+        with self.stopwatch.timing("tta"):
+            scored = evaluate(self.tested, self.judge, repeatable(), VIEWS[name])
+        return {"views": name, **summary(scored)}
 
     def _seen(self) -> int:
         return self.batch * self.plan.net.batch + self.net.seen

@@ -9,7 +9,7 @@ from darkcfg.engine.optimizers import Update
 from darkcfg.engine.runtime import repeatable
 from darkcfg.language.errors import UsageError
 from darkcfg.language.plan import Plan
-from darkcfg.language.schedule import learning_rate, run_batches, warmup_batches
+from darkcfg.language.schedule import epoch_images, learning_rate, run_batches, warmup_batches
 from darkcfg.language.sections.recipe import STRETCHING
 from darkcfg.network.assembly import Network
 
@@ -34,7 +34,7 @@ class Trainer:
             _check_counts_in_batches(net.plan)
         self.batches = run_batches(self.recipe, images) if images else self.recipe.max_batches
         self.warmup = warmup_batches(self.recipe, images)
-        self.update = Update(net, images / self.recipe.batch, self.batches)
+        self.update = Update(net, epoch_images(self.recipe, images) / self.recipe.batch, self.batches)
         if not self.update.groups:
             raise UsageError("the cfg has nothing to train", where=net.plan.document.file)
 
@@ -91,7 +91,7 @@ class Trainer:
 
 def _check_counts_in_batches(plan: Plan) -> None:
     net = plan.net
-    stretches = net.policy in STRETCHING or net.ema_alpha
+    stretches = net.policy in STRETCHING or net.ema_alpha or net.lookahead
     in_epochs = [
         name
         for name, used in (

@@ -10,13 +10,14 @@ import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import cast
 
 import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own convention
 from torch import Tensor, nn
 
 from darkcfg.engine.beside import Branch, convolve, linear
-from darkcfg.engine.kernels.norm import EPILOGUES, Epilogue, Rolling, norm_activation
+from darkcfg.engine.kernels.norm import EPILOGUES, Epilogue, Rolling, epilogue_of, norm_activation
 from darkcfg.engine.kernels.pool import window_mean
 from darkcfg.engine.kernels.stem import MOST_FILTERS, stem
 from darkcfg.language.plan import IMAGE, Layer
@@ -87,6 +88,10 @@ class WorkingCopy:
                 self.modules[layer.index] = WindowMean(window)
         for chain in _chains(net):
             self._fuse(chain)
+        for layer, module in net.layer_modules():
+            if isinstance(module, Convolutional) and _is_bare(layer, module):
+                twin = cast("Convolutional", self.modules[layer.index])
+                self.modules[layer.index] = self._convolution(layer.index, twin)
         self.pair_of = {id(pair.master): pair for pair in self.pairs}
         self.wiring = Wiring(tuple(self._sources))
         self.statistics = Statistics(
@@ -266,7 +271,8 @@ def _chains(net: Network) -> Iterator[Chain]:
 
 
 def _activation(layer: Layer) -> Epilogue | None:
-    return EPILOGUES.get(layer.spec.activation) if isinstance(layer.spec, ActivationSpec) else None
+    spec = layer.spec
+    return epilogue_of(spec.activation, spec.gelu) if isinstance(spec, ActivationSpec) else None
 
 
 def _epilogue(module: LayerModule, layer: Layer) -> Epilogue | None:
@@ -277,7 +283,8 @@ def _epilogue(module: LayerModule, layer: Layer) -> Epilogue | None:
     if isinstance(module, BatchNormLayer):
         return EPILOGUES["linear"]
     if isinstance(module, Convolutional) and module.blur is None:
-        return EPILOGUES.get(layer.spec.activation)  # type: ignore[attr-defined] # the spec of a convolution
+        assert isinstance(layer.spec, ConvolutionalSpec)
+        return epilogue_of(layer.spec.activation, layer.spec.gelu)
     return None
 
 
@@ -315,6 +322,12 @@ class Stem(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """(N, 8, H, W) to (N, filters, H', W')."""
         return stem(x, self.weight, self.stride[0])
+
+
+def _is_bare(layer: Layer, module: Convolutional) -> bool:
+    """Whether a layer is a convolution and nothing else."""
+    assert isinstance(layer.spec, ConvolutionalSpec)
+    return module.bn is None and module.bias is None and module.blur is None and layer.spec.activation == "linear"
 
 
 def _suits_stem(convolution: Convolutional, channels: int) -> bool:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from darkcfg.language.layer import IMAGE, Layer
 from darkcfg.language.schema import Reader
 from darkcfg.language.sections import Net
-from darkcfg.language.sections.base import BatchNormKeys
+from darkcfg.language.sections.base import ActivationKeys, BatchNormKeys
+from darkcfg.language.sections.connected import Connected
 from darkcfg.language.sections.convolutional import Convolutional
 from darkcfg.language.sections.cost import Cost, Logistic, Softmax
 from darkcfg.language.sections.deconvolutional import Deconvolutional
@@ -29,6 +30,9 @@ def check_layers(net: Net, layers: Sequence[Layer], reader: Reader) -> None:
         _check_factors(layer, reader)
         _check_loss(layer, layers, reader)
         _check_numload(layer, reader)
+        _check_parts(layer, reader)
+        _check_bias_policy(layer, reader)
+        _check_initial(layer, reader)
 
 
 def _check_batch_norm(net: Net, layers: Sequence[Layer], reader: Reader) -> None:
@@ -73,6 +77,41 @@ def _check_numload(layer: Layer, reader: Reader) -> None:
     elif spec.numload > filters:
         message = f"numload={spec.numload} reads more filters than the layer has"
         reader.report("error", "bad-value", message, spec.span_of("numload"), expected=f"at most {filters}")
+
+
+def _check_parts(layer: Layer, reader: Reader) -> None:
+    """Keys about a part that the layer does not have."""
+    spec = layer.spec
+    normalises = isinstance(spec, BatchNormKeys) and spec.normalises
+    unused = {
+        "bias": normalises and not getattr(spec, "bias", True) and "with batch norm, which has its own",
+        "train_scale": isinstance(spec, BatchNormKeys) and not normalises and "without batch_normalize=1",
+        "gelu": isinstance(spec, ActivationKeys)
+        and getattr(spec, "activation", "") != "gelu"
+        and "without activation=gelu",
+    }
+    for name, why in unused.items():
+        if why and spec.is_set(name):
+            message = f"'{name}' has no effect {why}"
+            reader.report("warning", "no-effect", message, spec.span_of(name), hint="delete the line")
+
+
+def _check_bias_policy(layer: Layer, reader: Reader) -> None:
+    spec = layer.spec
+    if spec.train_bias_policy == "linear" and not spec.train_bias_epochs:
+        message = "train_bias_policy=linear does not say when the rate reaches 0"
+        expected = "train_bias_epochs="
+        reader.report("error", "missing-key", message, spec.span_of("train_bias_policy"), expected=expected)
+
+
+def _check_initial(layer: Layer, reader: Reader) -> None:
+    spec = layer.spec
+    if not isinstance(spec, Convolutional | Connected) or not spec.init_std:
+        return
+    weights = layer.geometry.stored - layer.geometry.output.c * (4 if spec.normalises else 1)
+    if spec.init == "zeros" or weights == 1:
+        message = f"init_std={spec.init_std:g} needs weights that differ, and {'init=zeros' if weights > 1 else 'this is one'}"
+        reader.report("error", "conflict", message, spec.span_of("init_std"), hint="delete the line")
 
 
 def _check_loss(layer: Layer, layers: Sequence[Layer], reader: Reader) -> None:

@@ -78,6 +78,9 @@ def _check_warmup(net: Net, reader: Reader) -> None:
     if net.burn_in and net.warmup_epochs:
         message = "burn_in and warmup_epochs both ask for a warm-up"
         reader.report("error", "conflict", message, net.span_of("warmup_epochs"), hint="keep one of the two")
+    if net.is_set("warmup_start") and not net.warmup_epochs:
+        message = "'warmup_start' has no effect without warmup_epochs"
+        reader.report("warning", "no-effect", message, net.span_of("warmup_start"), hint="delete the line")
     for name, end in (("warmup_epochs", "epochs"), ("burn_in", "max_batches")):
         start, stop = getattr(net, name), getattr(net, end)
         if stop and start >= stop:
@@ -157,6 +160,35 @@ def _check_optimizer(net: Net, reader: Reader) -> None:
             reader.report("warning", "no-effect", message, net.span_of(name), hint="delete the line")
 
 
+def _check_lookahead(net: Net, reader: Reader) -> None:
+    for name in ("lookahead_decay", "lookahead_power"):
+        if net.is_set(name) and not net.lookahead:
+            message = f"'{name}' has no effect without lookahead"
+            hint = "write lookahead=5, or delete the line"
+            reader.report("warning", "no-effect", message, net.span_of(name), hint=hint)
+
+
+def _check_decay(net: Net, reader: Reader) -> None:
+    if net.adam and net.is_set("bias_decay"):
+        message = "'bias_decay' has no effect with adam=1, which decays every parameter by decay"
+        reader.report("warning", "no-effect", message, net.span_of("bias_decay"), hint="delete the line")
+
+
+def _check_cutout(net: Net, reader: Reader) -> None:
+    side = min(net.height, net.width)
+    if not net.cutout_inside:
+        return
+    if not net.cutout_size:
+        message = "cutout_inside=1 has no effect without cutout_size"
+        reader.report("warning", "no-effect", message, net.span_of("cutout_inside"), hint="delete the line")
+    elif net.cutout_size > side > 0:
+        message = f"a square of cutout_size={net.cutout_size} does not fit into the image"
+        reader.report(
+            "error", "bad-value", message, net.span_of("cutout_size"), expected=f"at most {side}",
+            received=str(net.cutout_size), hint="write a smaller cutout_size, or cutout_inside=0",
+        )  # fmt: skip
+
+
 def _check_normalisation(net: Net, reader: Reader) -> None:
     channels = net.image.c
     for name in ("mean", "std"):
@@ -213,13 +245,16 @@ _CHECKS: tuple[tuple[tuple[str, ...], Callable[[Net, Reader], None]], ...] = (
     (("width", "height", "channels", "inputs"), _check_input),
     (("coordinates", "channels"), _check_coordinates),
     (("batch", "subdivisions"), _check_batch),
-    (("burn_in", "warmup_epochs", "epochs", "max_batches"), _check_warmup),
+    (("burn_in", "warmup_epochs", "warmup_start", "epochs", "max_batches"), _check_warmup),
     (("policy", "max_batches", "epochs", "sgdr_cycle"), _check_length),
     (("policy",), _check_policy),
     (("policy", "power"), _check_power),
     (("policy", "steps", "scales", "max_batches"), _check_steps),
     (("policy", "learning_rate", "learning_rate_min"), _check_cycles),
     (("optimizer", "adam", "eps", "momentum", "nesterov"), _check_optimizer),
+    (("lookahead", "lookahead_decay", "lookahead_power"), _check_lookahead),
+    (("adam", "bias_decay"), _check_decay),
+    (("width", "height", "cutout_size", "cutout_inside"), _check_cutout),
     (("mean", "std", "coordinates", "channels"), _check_normalisation),
     (("width", "height", "crop_padding", "crop_padding_mode", "min_crop", "max_crop"), _check_augmentation),
     (_WARP_KEYS, _check_crop_padding),

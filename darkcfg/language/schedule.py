@@ -17,13 +17,15 @@ def learning_rate(net: Net, batch: int, batches: int, warmup: int = 0) -> float:
 
     Args:
         net: the [net] section.
-        batch: number of the update; C has counted its images before it asks for the rate, so the first is 1.
+        batch: number of the update; C has counted its images before it asks for the rate, so the first is 1. With
+            `count_from=0` the schedule counts one less.
         batches: updates of the whole run, which poly, linear, cosine and sgdr stretch over.
         warmup: updates of `warmup_epochs`; the policy counts from their end, except those whose keys name batches of
             the run (steps, sigmoid).
     """
+    batch += net.count_from - 1
     if batch < warmup:
-        return net.learning_rate * batch / warmup
+        return net.learning_rate * (net.warmup_start + (1 - net.warmup_start) * batch / warmup)
     if batch < net.burn_in:
         return net.learning_rate * _power(batch / net.burn_in, net.power)
     return _POLICIES[net.policy](net, batch, _Span(batch - warmup, max(1, batches - warmup)))
@@ -34,6 +36,11 @@ def run_batches(net: Net, images: int) -> int:
     return min(filter(None, (math.ceil(_updates(net, net.epochs, images)), net.max_batches)), default=0)
 
 
+def epoch_images(net: Net, images: int) -> int:
+    """Training images of an epoch: all, or with `drop_last` those that fill batches."""
+    return images - images % net.batch if net.drop_last else images
+
+
 def warmup_batches(net: Net, images: int) -> int:
     """Updates of `warmup_epochs`."""
     return round(_updates(net, net.warmup_epochs, images))
@@ -41,7 +48,7 @@ def warmup_batches(net: Net, images: int) -> int:
 
 def _updates(net: Net, epochs: float, images: int) -> Fraction:
     """Updates of so many epochs; exact, as a float's 0.1 would make a thousand epochs one update longer."""
-    return Fraction(str(epochs)) * images / net.batch
+    return Fraction(str(epochs)) * epoch_images(net, images) / net.batch
 
 
 class _Span(NamedTuple):

@@ -123,10 +123,15 @@ _OVERWRITING: Mapping[str, Function] = {
 }
 
 
-def overwriting(name: str) -> Function:
+def activation(name: str, gelu: str) -> Function:
+    """The function of `activation=name`; `gelu` says which formula that has, `tanh` or `exact`."""
+    return F.gelu if (name, gelu) == ("gelu", "exact") else FUNCTIONS[name]
+
+
+def overwriting(name: str, gelu: str = "tanh") -> Function:
     """The activation for an input that nobody else reads: where torch can, it is overwritten, as C does.
 
     A training step then keeps one tensor less for each layer. Right after a convolution, a linear map, a batch norm
     or an addition the input is such a tensor, for none of them needs its own output to compute a gradient.
     """
-    return _OVERWRITING.get(name, FUNCTIONS[name])
+    return _OVERWRITING.get(name) or activation(name, gelu)

@@ -10,7 +10,7 @@ from torch import Generator, Tensor
 from darkcfg.language.plan import Layer
 from darkcfg.language.sections.connected import Connected as Spec
 from darkcfg.network.activations import overwriting
-from darkcfg.network.base import LayerModule, nothing
+from darkcfg.network.base import LayerModule, bias_of, nothing
 from darkcfg.network.batchnorm import BatchNorm
 from darkcfg.network.convolutional import unsaid_eps
 from darkcfg.network.initialise import MATRICES, initialise
@@ -19,16 +19,18 @@ from darkcfg.network.initialise import MATRICES, initialise
 class Connected(LayerModule):
     """Parameters `weight` (outputs, inputs) and `bias`, or with batch norm `bn`."""
 
+    absent_bias: Tensor
+
     def __init__(self, spec: Spec, layer: Layer, generator: Generator) -> None:
         super().__init__()
         (source,) = layer.inputs
         self.weight = nothing(spec.output, source.size)
-        self.bias = None if spec.batch_normalize else nothing(spec.output)
+        self.bias = bias_of(self, spec.output, spec)
         self.bn = BatchNorm(spec.output, spec) if spec.batch_normalize else None
-        self.activation, self.is_linear = overwriting(spec.activation), spec.activation == "linear"
+        self.activation, self.is_linear = overwriting(spec.activation, spec.gelu), spec.activation == "linear"
         self.linear = F.linear
         self.logit_scale = spec.logit_scale
-        initialise(MATRICES, spec.init, self.weight, self.bias, generator)
+        initialise(MATRICES, spec, self.weight, self.bias, generator)
 
     def forward(self, x: Tensor) -> Tensor:
         """(N, C, H, W), flattened in the order C, H, W, to (N, outputs, 1, 1)."""
@@ -42,8 +44,8 @@ class Connected(LayerModule):
         """Biases, weights, and with batch norm scales, means and variances: not the order of a convolution."""
         if self.bn:
             yield from (self.bn.bias, self.weight, self.bn.weight, *self.bn.rolling)
-        elif self.bias is not None:
-            yield from (self.bias, self.weight)
+        else:
+            yield from (self.absent_bias if self.bias is None else self.bias, self.weight)
 
     def factors(self) -> Iterator[float]:
         """`logit_scale` behind a linear activation is part of what is stored."""

@@ -13,7 +13,7 @@ from darkcfg.language.errors import DarkcfgError
 from darkcfg.language.plan import IMAGE, Layer
 from darkcfg.language.sections.convolutional import Convolutional as Spec
 from darkcfg.network.activations import overwriting
-from darkcfg.network.base import LayerModule, nothing, place
+from darkcfg.network.base import LayerModule, bias_of, nothing, place
 from darkcfg.network.batchnorm import BatchNorm
 from darkcfg.network.blur import blur_module
 from darkcfg.network.initialise import FILTERS, initialise
@@ -25,21 +25,23 @@ C_EPS = 1e-5
 class Convolutional(LayerModule):
     """Parameters `weight` (filters, channels / groups, size, size) and `bias`, or with batch norm `bn`."""
 
+    absent_bias: Tensor
+
     def __init__(self, spec: Spec, layer: Layer, generator: Generator) -> None:
         super().__init__()
         (source,) = layer.inputs
         self.weight = nothing(spec.filters, source.c // spec.groups, spec.size, spec.size)
-        self.bias = None if spec.batch_normalize else nothing(spec.filters)
+        self.bias = bias_of(self, spec.filters, spec)
         self.bn = BatchNorm(spec.filters, spec) if spec.batch_normalize else None
         self.stride, self.padding = spec.strides, spec.pads * spec.used_dilation
         self.dilation, self.groups = spec.used_dilation, spec.groups
-        self.activation = overwriting(spec.activation)
+        self.activation = overwriting(spec.activation, spec.gelu)
         self.blur = blur_module(spec.blur)
         self.centres_gradient = spec.grad_centr
         self.whitening = spec.whitening
         if spec.whitening:
             _check_whitening(spec, layer)
-        initialise(FILTERS, spec.init, self.weight, self.bias, generator)
+        initialise(FILTERS, spec, self.weight, self.bias, generator)
 
     def forward(self, x: Tensor) -> Tensor:
         """(N, channels, H, W) to (N, filters, H', W')."""
@@ -69,8 +71,8 @@ class Convolutional(LayerModule):
         """Biases, with batch norm scales, means and variances, then weights."""
         if self.bn:
             yield from (self.bn.bias, self.bn.weight, *self.bn.rolling)
-        elif self.bias is not None:
-            yield self.bias
+        else:
+            yield self.absent_bias if self.bias is None else self.bias
         yield self.weight
 
     def unsaid(self) -> Iterator[str]:

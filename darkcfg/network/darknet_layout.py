@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -22,6 +22,9 @@ PJREDDIE, ALEXEYAB = 0, 5
 _WORDS = {"weight": "weights", "bias": "biases", "bn.weight": "scales", "bn.bias": "biases"}
 """Tensors in darknet's words."""
 
+ABSENT = "absent_bias"
+"""The zeros that stand in a file for the biases of a layer with `bias=0`."""
+
 STATISTICS = ("rolling_mean", "rolling_variance")
 BATCH_NORM = ("scales", *STATISTICS)
 
@@ -39,6 +42,9 @@ class Array:
     """The file holds tensor * factor."""
     transposed: bool
     """The file holds [inputs][outputs]."""
+
+    must_be_zero: bool = False
+    """The network has no such numbers, and computes with zeros."""
 
     @property
     def count(self) -> int:
@@ -100,13 +106,20 @@ def _arrays_of(net: Graph, layer: Layer, module: LayerModule, *, transposed: boo
         factor: Tensor | float = scale
         if layer.index == 0 and name == "weights" and net.plan.net.std and folds(net):
             factor = _of_normalisation(net, tensor) * scale
-        yield Array(layer, name, tensor, factor, transposed=flipped and name == "weights")
+        yield Array(layer, name, tensor, factor, flipped and name == "weights", must_be_zero=_is_absent(module, tensor))
+
+
+def _is_absent(module: LayerModule, tensor: Tensor) -> bool:
+    absent = getattr(module, ABSENT, None)
+    return absent is not None and absent.data_ptr() == tensor.data_ptr()
 
 
 def _names(module: LayerModule) -> dict[int, str]:
     """The module's tensors by where they lie in memory, since `stored` gives parts of them."""
     found = {p.data_ptr(): _WORDS.get(name, name) for name, p in module.named_parameters()}
     for name, buffer in module.named_buffers():
+        if name == ABSENT:
+            found[buffer.data_ptr()] = "biases"
         if name.endswith("rolling"):
             found |= {row.data_ptr(): word for row, word in zip(buffer, STATISTICS, strict=True)}
     return found
@@ -125,7 +138,7 @@ def _shortened(array: Array) -> Array:
     if not count or array.layer.type != "convolutional":
         return array
     factor = array.factor[:count] if isinstance(array.factor, Tensor) else array.factor
-    return Array(array.layer, array.name, array.tensor[:count], factor, transposed=array.transposed)
+    return replace(array, tensor=array.tensor[:count], factor=factor)
 
 
 def _of_normalisation(net: Graph, weights: Tensor) -> Tensor:

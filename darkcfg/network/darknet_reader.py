@@ -74,6 +74,14 @@ def _check_values(path: str | Path, array: Array, values: Floats) -> None:
     if array.name == "rolling_variance" and not wrong.any():
         wrong = (values < 0) | (values > _LARGEST_VARIANCE)
         what = "is no variance"
+    if array.must_be_zero and not wrong.any() and values.any():
+        raise WeightsError(
+            f"{place(array.layer)} has bias=0, and the file holds biases for it",
+            where=path,
+            expected="zeros",
+            received=f"{values[values.nonzero()[0][0]]:g} among them",
+            help="delete bias=0",
+        )
     if wrong.any():
         first = int(wrong.argmax())
         raise WeightsError(

@@ -29,7 +29,7 @@ class Deconvolutional(LayerModule):
         self.bias = None if spec.batch_normalize else nothing(spec.filters)
         self.bn = BatchNorm(spec.filters, spec) if spec.batch_normalize else None
         self.stride, self.padding = spec.stride, spec.pads
-        self.activation = overwriting(spec.activation)
+        self.activation = overwriting(spec.activation, spec.gelu)
         with torch.no_grad():
             self.weight.normal_(0, C_DEVIATION, generator=generator)
             if self.bias is not None:

@@ -4,10 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from typing import Protocol
 
 import torch
 from torch import Generator, Tensor
 from torch.nn import init
+
+
+class InitKeys(Protocol):
+    """The keys that say how a section's weights begin."""
+
+    @property
+    def init(self) -> str:
+        """A name of `FILTERS` or `MATRICES`."""
+
+    @property
+    def init_std(self) -> float:
+        """The weights are scaled to this standard deviation; 0 leaves them."""
+
 
 Fill = Callable[[Tensor, Generator], object]
 
@@ -50,10 +64,14 @@ MATRICES: Mapping[str, Fill] = {**FILTERS, "kaiming_uniform": _scaled_uniform}
 
 
 @torch.no_grad()
-def initialise(kinds: Mapping[str, Fill], name: str, weight: Tensor, bias: Tensor | None, generator: Generator) -> None:
+def initialise(
+    kinds: Mapping[str, Fill], keys: InitKeys, weight: Tensor, bias: Tensor | None, generator: Generator
+) -> None:
     """Set weight and bias in place; biases start at 0 as in C, except that `default` draws them as torch does."""
-    kinds[name](weight, generator)
+    kinds[keys.init](weight, generator)
+    if keys.init_std:
+        weight.mul_(keys.init_std / weight.std())
     if bias is None:
         return
-    bound = 1 / math.sqrt(weight[0].numel()) if name == "default" else 0.0
+    bound = 1 / math.sqrt(weight[0].numel()) if keys.init == "default" else 0.0
     bias.uniform_(-bound, bound, generator=generator)

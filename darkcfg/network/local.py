@@ -25,7 +25,7 @@ class Local(LayerModule):
         inputs = source.c * spec.size**2
         self.weight = nothing(output.h * output.w, spec.filters, inputs)
         self.bias = nothing(*output)
-        self.activation = overwriting(spec.activation)
+        self.activation = overwriting(spec.activation, spec.gelu)
         with torch.no_grad():
             # C draws the filters of the first place only; the other places would start, and with relu stay, at 0.
             bound = math.sqrt(2 / inputs)

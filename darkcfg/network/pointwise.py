@@ -10,7 +10,7 @@ from torch import Generator, Tensor
 
 from darkcfg.language.plan import Layer
 from darkcfg.language.sections import pointwise as sections
-from darkcfg.network.activations import FUNCTIONS
+from darkcfg.network.activations import activation
 from darkcfg.network.base import LayerModule
 from darkcfg.network.batchnorm import BatchNorm
 from darkcfg.network.convolutional import unsaid_eps
@@ -41,7 +41,7 @@ class Activation(LayerModule):
 
     def __init__(self, spec: sections.Activation, _: Layer, __: Generator) -> None:
         super().__init__()
-        self.activation = FUNCTIONS[spec.activation]
+        self.activation = activation(spec.activation, spec.gelu)
 
     def forward(self, x: Tensor) -> Tensor:
         """The same shape."""

@@ -15,7 +15,7 @@ class Product(LayerModule):
 
     def __init__(self, spec: ScaleChannels | Sam, _: Layer, __: Generator) -> None:
         super().__init__()
-        self.activation = overwriting(spec.activation)
+        self.activation = overwriting(spec.activation, spec.gelu)
 
     def forward(self, factors: Tensor, target: Tensor) -> Tensor:
         """Factors (N, C or 1, H or 1, W or 1) and the map (N, C, H, W); gives (N, C, H, W)."""

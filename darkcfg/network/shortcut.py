@@ -75,7 +75,7 @@ class Shortcut(LayerModule):
         super().__init__()
         self.alpha, self.beta = spec.alpha, spec.beta
         self.identity = _WRONG.get(spec.backward)
-        self.activation = overwriting(spec.activation)
+        self.activation = overwriting(spec.activation, spec.gelu)
         each = spec.factors_each(layer.output)
         self.weight = nn.Parameter(torch.ones(len(layer.sources), each)) if each else None
         self.normalise = _NORMALISATIONS[spec.weights_normalization]

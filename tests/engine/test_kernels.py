@@ -29,7 +29,7 @@ from darkcfg.engine.kernels.pool import window_mean
 from darkcfg.engine.kernels.stem import stem
 from darkcfg.engine.muon import COEFFICIENTS, Muon
 from darkcfg.engine.tally import Tally
-from darkcfg.network.activations import FUNCTIONS
+from darkcfg.network.activations import activation
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
@@ -55,10 +55,16 @@ def close(got: Tensor, wanted: Tensor, share: float = 2e-6) -> None:
 
 
 @pytest.mark.parametrize(
-    ("channels", "activation", "adds"),
-    [(32, "leaky", True), (40, "gelu", False), (3, "relu", True), (72, "swish", False)],
+    ("channels", "name", "gelu", "adds"),
+    [
+        (32, "leaky", "", True),
+        (40, "gelu", "tanh", False),
+        (3, "relu", "", True),
+        (72, "swish", "", False),
+        (9, "gelu", "exact", True),
+    ],
 )
-def test_norm_activation(channels: int, activation: str, adds: bool) -> None:
+def test_norm_activation(channels: int, name: str, gelu: str, adds: bool) -> None:
     x, residual, dy = drawn(5, channels, 7, 6) * 3 + 20, drawn(5, channels, 7, 6), drawn(5, channels, 7, 6)
     scale, bias = drawn(channels), drawn(channels)
     rolling, t = drawn(2, channels).abs(), torch.tensor(3.0, device=DEVICE)
@@ -67,8 +73,11 @@ def test_norm_activation(channels: int, activation: str, adds: bool) -> None:
     mean, variance = rolling.double().unbind()
     moved = norm.Rolling(rolling, t, 0.01)
 
-    y = norm.norm_activation(x, scale, bias, moved, 1e-5, norm.EPILOGUES[activation], residual if adds else None)
-    wanted = FUNCTIONS[activation](F.batch_norm(doubles[0], mean, variance, doubles[1], doubles[2], True, 1 / 3, 1e-5))
+    epilogue = norm.epilogue_of(name, gelu)
+    assert epilogue
+
+    y = norm.norm_activation(x, scale, bias, moved, 1e-5, epilogue, residual if adds else None)
+    wanted = activation(name, gelu)(F.batch_norm(doubles[0], mean, variance, doubles[1], doubles[2], True, 1 / 3, 1e-5))
     wanted = wanted + doubles[3] if adds else wanted
 
     close(y, wanted)

@@ -12,7 +12,16 @@ from darkcfg.data.dataset import Dataset, Split
 from darkcfg.data.holdout import hold_out
 from darkcfg.engine import launch
 from darkcfg.engine.folder import RunFolder
-from darkcfg.engine.launch import check_trainable, choose_data, lasting, new_network, prepare, resume_run, start_run
+from darkcfg.engine.launch import (
+    check_trainable,
+    choose_data,
+    lasting,
+    new_network,
+    prepare,
+    resume_run,
+    start_run,
+    whiten,
+)  # fmt: skip
 from darkcfg.engine.record import Options
 from darkcfg.language.errors import UsageError, WeightsError
 from darkcfg.language.plan import Plan, read_text
@@ -129,8 +138,27 @@ def test_the_network_comes_from_the_seed(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_whitening_is_set_from_the_training_images(monkeypatch: pytest.MonkeyPatch) -> None:
     layers = conv(12, size=2, pad=0, batch_normalize=0, whitening=1) + head(3)
-    first, other_seed = (new_network(prepared(plan_of(layers), monkeypatch), seed).layers[0].weight for seed in (1, 2))
-    assert (first == other_seed).all()
+    made = prepared(plan_of(layers), monkeypatch)
+    first, other_seed = new_network(made, 1), new_network(made, 2)
+    for net in (first, other_seed):
+        whiten(made, net)
+    assert (first.layers[0].weight == other_seed.layers[0].weight).all()
+
+
+def test_a_run_whitens_and_says_how_long_it_took(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = prepared(plan_of(conv(12, size=2, pad=0, batch_normalize=0, whitening=1) + head(3)), monkeypatch)
+    net, expected = new_network(made, 1), new_network(made, 2)
+    whiten(made, expected)
+    job = start_run(made, net, 1, RunFolder(tmp_path), lambda: False)
+    assert (net.layers[0].weight == expected.layers[0].weight).all()
+    assert job.stopwatch.seconds["whitening"] > 0
+
+
+def test_an_epoch_must_fill_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="drop_last=1 leaves no image") as caught:
+        prepared(plan_of(batch=81, drop_last=1), monkeypatch)
+    assert caught.value.received == "80"
+    assert prepared(plan_of(batch=32, drop_last=1, epochs=3), monkeypatch).batches == 6
 
 
 @pytest.mark.parametrize("place", ["runs", "my runs", "-odd"])

@@ -240,7 +240,75 @@ def test_a_bias_stops_after_train_bias_epochs() -> None:
     assert not any(torch.equal(a, b) for a, b in pairwise(weights))
 
 
+def test_a_rate_of_its_own_falls_in_a_straight_line() -> None:
+    keys = {"batch_normalize": 0, "train_bias_epochs": 0.5, "train_bias_policy": "linear", "learning_rate": 0.25}
+    layers = conv(8, **keys) + conv(8) + head(3)
+    step = step_of(plan_of(layers, batch=12, learning_rate=0.4, policy="poly", power=1, count_from=0), SPLIT, batches=8)
+    (group,) = [group for group in step.update.groups if group.falls]
+    rates, others = [], []
+    for _ in range(5):
+        losses_of(step, 1)
+        rates.append(group.rate.item())
+        others.append(next(other.rate.item() for other in step.update.groups if other.factor == 1))
+    assert rates == pytest.approx([0.1, 0.1 * 2 / 3, 0.1 / 3, 0, 0])
+    assert others == pytest.approx([0.4 * (1 - number / 8) for number in range(5)])
+
+
+def test_biases_have_a_rate_and_a_decay_of_their_own() -> None:
+    layers = conv(8, decay=3) + conv(8, batch_normalize=0, learning_rate=0.5) + head(3)
+    keys = {"learning_rate": 0.1, "momentum": 0, "decay": 0.02, "bias_decay": 0.03, "bias_learning_rate": 4}
+    ours, plain = (step_of(plan_of(layers, **given), SPLIT) for given in (keys, {"momentum": 0, "decay": 0}))
+    with torch.no_grad():
+        for step in (ours, plain):
+            step.net.layers[0].bn.bias.fill_(0.5)
+            step.net.layers[1].bias.fill_(0.5)
+            step.net.layers[0].bn.weight.fill_(1.5)
+    before = {name: tensor.detach().clone() for name, tensor in ours.net.named_parameters()}
+    losses_of(ours, 1)
+    losses_of(plain, 1)
+    expected = {"weight": (0.1, 0.02), "bias": (0.4, 0.03), "bn.bias": (0.4, 0.03), "bn.weight": (0.1, 0.0)}
+    for name, tensor in ours.net.named_parameters():
+        layer, kind = name.split(".", 2)[1:]
+        rate, decay = expected[kind]
+        gradient = (before[name] - plain.net.get_parameter(name)) / 0.05 / (0.5 if layer == "1" else 1)
+        factor, times = (0.5 if layer == "1" else 1), (3 if layer == "0" else 1)
+        change = rate * factor * (gradient + times * decay * before[name])
+        torch.testing.assert_close(tensor, before[name] - change, rtol=1e-5, atol=2e-6, msg=name)
+
+
 # Averages, smoothing, whitening
+
+
+def test_lookahead_goes_back_to_the_slow_weights() -> None:
+    recipe = {"learning_rate": 0.02, "momentum": 0.5}
+    step = step_of(plan_of(lookahead=3, lookahead_decay=0.8, lookahead_power=2, **recipe), SPLIT, batches=7)
+    slow = {name: tensor.clone() for name, tensor in step.net.state_dict().items()}
+    assert step.update.lookahead
+    for number in range(1, 8):
+        fast = step_without(step)
+        if number % 3 == 0:
+            share = 1 - 0.8 * (number / 7) ** 2
+            slow = {name: tensor + share * (fast[name] - tensor) for name, tensor in slow.items()}
+        expected = slow if number % 3 == 0 or number == 7 else fast
+        for name, tensor in step.net.state_dict().items():
+            torch.testing.assert_close(tensor, expected[name], rtol=1e-5, atol=1e-6, msg=name)
+
+
+def step_without(step: Step) -> dict[str, Tensor]:
+    """One update; gives what the network was before `lookahead` took part in it."""
+    lookahead = step.update.lookahead
+    assert lookahead
+    seen: dict[str, Tensor] = {}
+    follow = lookahead.follow
+
+    def watched(batch: Tensor) -> None:
+        seen.update({name: tensor.clone() for name, tensor in step.net.state_dict().items()})
+        follow(batch)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lookahead, "follow", watched)
+        step.run()
+    return seen
 
 
 def test_the_average_follows_the_weights() -> None:
@@ -284,7 +352,9 @@ def test_one_class_with_smoothing_is_no_division_by_zero() -> None:
 
 
 def test_whitening_takes_pixels_between_0_and_1() -> None:
-    torch.testing.assert_close(whitening_images(SPLIT), torch.from_numpy(SPLIT.images).float() / 255)
+    torch.testing.assert_close(
+        whitening_images(SPLIT, torch.device("cpu")), torch.from_numpy(SPLIT.images).float() / 255
+    )
 
 
 # Muon

@@ -41,6 +41,19 @@ def test_each_epoch_visits_each_image_once_in_another_order() -> None:
     assert len({tuple(row) for row in rows}) == 4
 
 
+def test_a_shorter_epoch_takes_the_first_of_its_permutation() -> None:
+    whole = stream_of(10).rows(0, 30)[:, 0].reshape(3, 10)
+    short = Stream(10, 8, 6, EVERYTHING, 0, epoch=8).rows(0, 24)[:, 0].reshape(3, 8)
+    assert (short == whole[:, :8]).all()
+
+
+def test_a_square_inside_is_whole_and_reaches_both_ends() -> None:
+    recipe = Recipe(cutout=3, cutout_inside=True)
+    rows = stream_of(400, recipe).rows(0, 400)
+    assert set(rows[:, 4]) == set(range(6)), "8 pixels high"
+    assert set(rows[:, 5]) == set(range(4)), "6 pixels wide"
+
+
 def test_a_batch_reaches_into_the_next_epoch() -> None:
     stream = stream_of(10)
     batch = stream.rows(8, 4)

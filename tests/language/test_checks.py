@@ -29,6 +29,7 @@ from language.samples import CONV, NET, errors, layer, net, plan_of, warnings
         ("policy=cosine", "missing-key"),
         ("policy=sgdr", "missing-key"),
         ("adam=1\noptimizer=adam", "conflict"),
+        ("cutout_size=9\ncutout_inside=1", "bad-value"),
     ],
 )
 def test_contradictions(lines: str, code: str) -> None:
@@ -65,6 +66,13 @@ def test_contradictions(lines: str, code: str) -> None:
         ("crop_padding=8\ncrop_padding_mode=zero", []),
         ("inputs=192", []),
         ("mixup=1\nmosaic=1", ["no-effect"]),
+        ("warmup_start=.2", ["no-effect"]),
+        ("warmup_start=.2\nwarmup_epochs=1\nepochs=9", []),
+        ("lookahead_decay=.2\nlookahead_power=3", ["no-effect", "no-effect"]),
+        ("lookahead=5\nlookahead_power=3", []),
+        ("adam=1\neps=1e-7\nbias_decay=.1", ["no-effect"]),
+        ("cutout_inside=1", ["no-effect"]),
+        ("cutout_inside=1\ncutout_size=8", []),
         ("cutmix=1\nmosaic=1\nblur=1\nangle=7\nhue=.1\nmax_crop=16", []),
         ("crop_padding=2\nmax_crop=8", []),
         ("crop_padding=2", []),

@@ -13,8 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from language.samples import CONV, errors, net, plan_of
 
-from darkcfg.language.schedule import learning_rate, run_batches, warmup_batches
+from darkcfg.language.plan import read
+from darkcfg.language.schedule import epoch_images, learning_rate, run_batches, warmup_batches
 from darkcfg.language.sections import Net
+from darkcfg.language.zoo import find_cfg
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "lr.json").read_text())
 """Rates that C darknet returned; where the forks differ, those of the fork that darkcfg follows."""
@@ -51,6 +53,39 @@ def test_linear_is_poly_with_power_1() -> None:
 
     for batch in range(120):
         assert learning_rate(linear, batch, 100) == learning_rate(poly, batch, 100)
+
+
+def test_counting_from_0_begins_at_the_full_rate_and_ends_above_0() -> None:
+    section = recipe(policy="poly", power=1, learning_rate=0.5, max_batches=4, count_from=0)
+    assert [learning_rate(section, batch, 4) for batch in (1, 2, 3, 4)] == pytest.approx([0.5, 0.375, 0.25, 0.125])
+
+
+def test_a_warmup_may_begin_above_0() -> None:
+    section = recipe(
+        policy="poly", power=1, learning_rate=2, epochs=10, batch=10, warmup_epochs=4, warmup_start=0.2, count_from=0
+    )
+    batches, warmup = run_batches(section, 10), warmup_batches(section, 10)
+    rates = [learning_rate(section, batch, batches, warmup) for batch in range(1, 11)]
+    assert rates == pytest.approx([0.4, 0.8, 1.2, 1.6, 2.0, 2 * 5 / 6, 2 * 4 / 6, 2 * 3 / 6, 2 * 2 / 6, 2 / 6])
+
+
+def test_an_epoch_without_its_last_batch_is_shorter() -> None:
+    kept, dropped = (recipe(batch=1024, epochs=37, warmup_epochs=3.6875, drop_last=drop) for drop in (0, 1))
+    assert [epoch_images(section, 50_000) for section in (kept, dropped)] == [50_000, 48 * 1024]
+    assert [run_batches(section, 50_000) for section in (kept, dropped)] == [1807, 37 * 48]
+    assert warmup_batches(dropped, 50_000) == 177
+
+
+@pytest.mark.parametrize(
+    ("name", "batches", "first", "last"),
+    [("airbench94", 200, 106, 106 / 200), ("airbench96", 37 * 48, 0.2 * 9 / 23 * 3, 9 / 23 * 3 / (37 * 48 - 177))],
+)
+def test_rates_of_the_speed_runs(name: str, batches: int, first: float, last: float) -> None:
+    section = read(find_cfg(name)).net
+    warmup = warmup_batches(section, 50_000)
+    assert run_batches(section, 50_000) == batches
+    assert learning_rate(section, 1, batches, warmup) == pytest.approx(first)
+    assert learning_rate(section, batches, batches, warmup) == pytest.approx(last)
 
 
 def test_sig_is_an_error() -> None:

@@ -109,6 +109,47 @@ def test_warnings_of_losses_and_factors(text: str, expected: list[tuple[str, int
     assert warnings(NET + CONV + text) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (layer("conv", batch_normalize=1, bias=0, activation="linear"), ["no-effect"]),
+        (layer("conv", bias=0, activation="linear"), []),
+        (layer("conv", train_scale=0, activation="linear"), ["no-effect"]),
+        (layer("conv", train_scale=0, batch_normalize=1, activation="linear"), []),
+        (layer("batchnorm", train_scale=0), []),
+        (layer("conv", gelu="exact", activation="leaky"), ["no-effect"]),
+        (layer("conv", gelu="exact", activation="gelu"), []),
+        (layer("activation", gelu="exact"), ["no-effect"]),
+        (layer("conv", filters=2, init_std=1, activation="linear"), []),
+    ],
+)
+def test_keys_about_a_part_that_is_not_there(text: str, expected: list[str]) -> None:
+    assert [code for code, _ in warnings(NET + CONV + text)] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (layer("conv", init="zeros", init_std=1, activation="linear"), "conflict"),
+        (conv(1) + layer("conv", filters=1, init_std=1, bias=0, activation="linear"), "conflict"),
+        (layer("connected", init="zeros", init_std=1, activation="linear"), "conflict"),
+        (layer("conv", train_bias_policy="linear", activation="linear"), "missing-key"),
+    ],
+)
+def test_keys_of_weights_and_biases_that_contradict(text: str, code: str) -> None:
+    assert [found for found, _ in errors(NET + text)] == [code]
+
+
+def test_a_layer_without_bias_has_fewer_parameters_and_as_long_a_file() -> None:
+    for text in (
+        layer("conv", filters=3, size=3, activation="linear"),
+        layer("connected", output=3, activation="linear"),
+    ):
+        with_bias, without = plan_of(NET, text), plan_of(NET, text + "bias=0\n")
+        assert with_bias.params - without.params == 3
+        assert with_bias.weights_bytes == without.weights_bytes
+
+
 def test_what_follows_a_flat_vector() -> None:
     text = layer("reorg", extra=2) + "[empty]\n[logistic]\n" + layer("connected", output=3, activation="linear")
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
+from network.samples import images, network_of, section
 from torch import Tensor
 
 from darkcfg.language.activations import KNOWN, SINGLE
@@ -109,3 +110,17 @@ def test_overwriting_changes_neither_value_nor_gradient(name: str) -> None:
 
     for plain, overwritten in zip(run(FUNCTIONS[name]), run(overwriting(name)), strict=True):
         assert torch.equal(plain, overwritten)
+
+
+@pytest.mark.parametrize("name", ["convolutional", "connected", "activation", "shortcut", "local", "deconvolutional"])
+def test_gelu_has_an_exact_formula_in_every_section(name: str) -> None:
+    keys = {"shortcut": {"from": -2}, "activation": {}, "connected": {"output": 3}}.get(name, {"filters": 3})
+    first = section("convolutional", filters=2, activation="linear")
+    plain, tanh, exact = (
+        network_of(first * 2 + section(name, **keys, activation=kind, gelu=gelu))
+        for kind, gelu in (("linear", "tanh"), ("gelu", "tanh"), ("gelu", "exact"))
+    )
+    values, x = plain(images(4)), images(4)
+    torch.testing.assert_close(exact(x), values * (1 + torch.erf(values / 2**0.5)) / 2, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(tanh(x), torch.nn.functional.gelu(values, approximate="tanh"), rtol=1e-5, atol=1e-6)
+    assert not torch.equal(tanh(x), exact(x))

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from network.samples import images, network_of, plans, section
 from torch import Tensor
 
-from darkcfg.language.errors import UsageError
+from darkcfg.language.errors import UsageError, WeightsError
 from darkcfg.language.plan import Plan
 from darkcfg.network.assembly import Network, build
 
@@ -154,3 +154,19 @@ def test_std_and_logit_scale_are_unfolded_again(tmp_path: Path) -> None:
     loaded = build(net.plan, tmp_path / "net.weights")
     for name, tensor in net.state_dict().items():
         torch.testing.assert_close(loaded.state_dict()[name], tensor)
+
+
+def test_a_layer_without_bias_is_stored_with_zeros_and_takes_nothing_else(tmp_path: Path) -> None:
+    net = randomised(network_of(PLAIN + "bias=0\n" + CONNECTED + "bias=0\n"))
+    assert [name for name, _ in net.named_parameters()] == ["layers.0.weight", "layers.1.weight"]
+    _, numbers = written(net, tmp_path)
+    zeros = {0: np.zeros(4), 1: np.zeros(3)}
+    expected = [zeros[0], joined(net, "layers.0.weight"), zeros[1], joined(net, "layers.1.weight")]
+    np.testing.assert_array_equal(numbers, np.concatenate(expected))
+
+    again = build(net.plan, tmp_path / "net.weights")
+    torch.testing.assert_close(again(images(3)), net(images(3)), rtol=0, atol=0)
+    with_bias = randomised(network_of(PLAIN + CONNECTED))
+    with_bias.save_weights(tmp_path / "other.weights")
+    with pytest.raises(WeightsError, match="bias=0, and the file holds biases"):
+        build(net.plan, tmp_path / "other.weights")

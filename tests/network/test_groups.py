@@ -29,6 +29,23 @@ def test_weights_alone_decay() -> None:
     assert decaying == ["layers.0.weight", "layers.1.weight", "layers.3.weight"]
 
 
+def test_decays_and_rates_of_biases() -> None:
+    text = TEXT.replace("learning_rate=0.25", "learning_rate=0.25\ndecay=2")
+    rows = {
+        row.name: row for row in parameter_groups(network_of(text, net="decay=.1\nbias_decay=.3\nbias_learning_rate=8"))
+    }
+    assert [rows[f"layers.1.{name}"].decay for name in ("weight", "bn.weight", "bn.bias")] == [0.2, 0, 0.6]
+    assert [rows[f"layers.1.{name}"].learning_rate for name in ("weight", "bn.weight", "bn.bias")] == [0.25, 0.25, 2]
+    assert [rows[f"layers.3.{name}"].decay for name in ("weight", "bias")] == [0.1, 0.3]
+    everything = parameter_groups(network_of(TEXT, net="decay=.1\nadam=1\neps=1e-7"))
+    assert {row.decay for row in everything} == {0.1}
+
+
+def test_a_scale_can_be_left_untrained() -> None:
+    rows = parameter_groups(network_of(section("batchnorm", train_scale=0)))
+    assert {row.name: row.trained for row in rows} == {"layers.0.bn.weight": False, "layers.0.bn.bias": True}
+
+
 def test_keys_of_the_sections_arrive() -> None:
     rows = {row.name: row for row in parameter_groups(network_of(TEXT))}
     assert [row.learning_rate for row in rows.values()] == [1, 1, 0.25, 0.25, 0.25, 1, 1, 1, 1]

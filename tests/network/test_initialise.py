@@ -36,6 +36,15 @@ def test_biases_start_at_zero_save_for_torchs_default(name: str) -> None:
         assert ours[f"layers.0.{ending}"].abs().max().item() == pytest.approx(reference, rel=0.02)
 
 
+@pytest.mark.parametrize("init", ["default", "dirac", "kaiming_normal"])
+def test_the_deviation_of_the_first_weights_can_be_set(init: str) -> None:
+    plain, scaled = (
+        first("convolutional", filters=8, size=3, init=init, init_std=std)["layers.0.weight"] for std in (0, 2)
+    )
+    assert scaled.std().item() == pytest.approx(2)
+    torch.testing.assert_close(scaled, plain * 2 / plain.std())
+
+
 def test_dirac_copies_the_input_into_the_first_filters() -> None:
     weight = first("convolutional", filters=20, size=3, init="dirac")["layers.0.weight"]
     assert torch.equal(weight[:16, :, 1, 1], torch.eye(16))

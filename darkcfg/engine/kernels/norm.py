@@ -32,7 +32,7 @@ class Epilogue:
     """The activation behind a normalisation, as the kernels know it."""
 
     gate: int
-    """0: identity above 0 and `below` times at and below it; 1: gelu in C's tanh form; 2: swish."""
+    """0: identity above 0 and `below` times at and below it; 1: gelu in C's tanh form; 2: swish; 3: gelu as it is defined."""
     below: float = 1.0
 
 
@@ -46,6 +46,12 @@ EPILOGUES: Mapping[str, Epilogue] = {
     "swish": Epilogue(2),
 }
 """By darknet's names."""
+_EXACT_GELU = Epilogue(3)
+
+
+def epilogue_of(activation: str, gelu: str) -> Epilogue | None:
+    """Of `activation=` and `gelu=` of a section; None for an activation that the kernels do not know."""
+    return _EXACT_GELU if (activation, gelu) == ("gelu", "exact") else EPILOGUES.get(activation)
 
 
 @dataclass(frozen=True)
@@ -65,7 +71,9 @@ def _activated(z, below, GATE: tl.constexpr):
         return tl.where(z > 0, z, z * below)
     if GATE == 1:
         return z * tl.sigmoid(1.5957691216057308 * (z + 0.044715 * z * z * z))
-    return z * tl.sigmoid(z)
+    if GATE == 2:
+        return z * tl.sigmoid(z)
+    return z * 0.5 * (1 + tl.math.erf(z * 0.7071067811865476))
 
 
 @triton.jit
@@ -76,8 +84,10 @@ def _slope(z, below, GATE: tl.constexpr):
     if GATE == 1:
         open_ = tl.sigmoid(1.5957691216057308 * (z + 0.044715 * z * z * z))
         return open_ + z * open_ * (1 - open_) * 1.5957691216057308 * (1 + 0.134145 * z * z)
-    open_ = tl.sigmoid(z)
-    return open_ + z * open_ * (1 - open_)
+    if GATE == 2:
+        open_ = tl.sigmoid(z)
+        return open_ + z * open_ * (1 - open_)
+    return 0.5 * (1 + tl.math.erf(z * 0.7071067811865476)) + z * 0.3989422804014327 * tl.exp(-0.5 * z * z)
 
 
 @triton.jit

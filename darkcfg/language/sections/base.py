@@ -29,11 +29,20 @@ class LayerSpec(SectionSpec):
     """Whether the layer before is its first source; `[route]` reads only what it names."""
 
     learning_rate: float = key(1.0, "factor on [net] learning_rate for this layer", minimum=0)
+    decay: float = key(
+        1.0, "factor on [net] decay and bias_decay for this layer, but not with adam=1", minimum=0, extension=True
+    )
     train: str = key(
         "all", "which parameters of the layer are trained", choices=("all", "bias", "none"), extension=True
     )
     train_bias_epochs: float = key(
         0.0, "train the biases for this many epochs, then freeze them; 0 is all the run", minimum=0, extension=True
+    )
+    train_bias_policy: str = key(
+        "net",
+        "how the biases' rate changes until train_bias_epochs: as [net] says, or linear, in a straight line to 0",
+        choices=("net", "linear"),
+        extension=True,
     )
     stopbackward: int = key(
         0, "freeze this layer and all before it: weights, batch norm and its rolling statistics", minimum=0, maximum=1
@@ -90,8 +99,23 @@ class BatchNormKeys(LayerSpec):
         ),
     )
     bn_eps: float = key(1e-5, "added to the variance", minimum=0, extension=True)
+    train_scale: bool = key(
+        True, "train the scale of batch norm; with 0 it stays what it is, 1 in a new network", extension=True
+    )
 
     @property
     def normalises(self) -> bool:
         """Whether the layer normalises over the batch."""
         return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActivationKeys(LayerSpec):
+    """What a section with an activation says about it, beside its name."""
+
+    gelu: str = key(
+        "tanh",
+        "formula of activation=gelu: C's, with tanh, or exact, x times the normal distribution function",
+        choices=("tanh", "exact"),
+        extension=True,
+    )

@@ -8,13 +8,13 @@ from typing import ClassVar
 
 from darkcfg.language.activations import KNOWN
 from darkcfg.language.schema import key
-from darkcfg.language.sections.base import BatchNormKeys
+from darkcfg.language.sections.base import ActivationKeys, BatchNormKeys
 from darkcfg.language.sections.convolutional import LOGISTIC_SURPRISES
 from darkcfg.language.shape import Geometry, Shape
 
 
 @dataclass(frozen=True, kw_only=True)
-class Connected(BatchNormKeys):
+class Connected(BatchNormKeys, ActivationKeys):
     """Flattens its input in the order channels, height, width."""
 
     names: ClassVar = ("connected", "conn")
@@ -23,10 +23,17 @@ class Connected(BatchNormKeys):
     output: int = key(1, "number of outputs", minimum=1)
     activation: str = key("logistic", "applied last", choices=KNOWN, absent=LOGISTIC_SURPRISES)
     batch_normalize: bool = key(False, "normalise over the batch before the activation")
+    bias: bool = key(True, "without batch norm: add a bias to each output", extension=True)
     init: str = key(
         "kaiming_uniform",
         "initial weights by torch's names; kaiming_uniform here is C's sqrt(2/inputs) * U(-1, 1)",
         choices=("kaiming_normal", "kaiming_uniform", "xavier_normal", "xavier_uniform", "default", "zeros"),
+        extension=True,
+    )
+    init_std: float = key(
+        0.0,
+        "scale the initial weights so that this is their standard deviation; 0 leaves them",
+        minimum=0,
         extension=True,
     )
     logit_scale: float = key(1.0, "multiplies the output, after the activation", extension=True)
@@ -40,8 +47,8 @@ class Connected(BatchNormKeys):
         """Weights are stored [output][input]."""
         (source,) = sources
         weights = self.output * source.size
-        biases = self.output * (2 if self.batch_normalize else 1)
-        stored = weights + biases + (2 * self.output if self.batch_normalize else 0)
+        biases = self.output * (2 if self.batch_normalize else self.bias)
+        stored = weights + self.output * (4 if self.batch_normalize else 1)
         return Geometry(Shape(self.output, 1, 1), weights + biases, stored, 2 * weights)
 
     def detail(self) -> str:

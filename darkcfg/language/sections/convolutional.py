@@ -8,14 +8,14 @@ from typing import ClassVar
 
 from darkcfg.language.activations import KNOWN
 from darkcfg.language.schema import key
-from darkcfg.language.sections.base import BatchNormKeys
+from darkcfg.language.sections.base import ActivationKeys, BatchNormKeys
 from darkcfg.language.shape import Blur, Geometry, GeometryError, Shape, blur_of, window_output, window_words
 
 LOGISTIC_SURPRISES = "darknet's default is logistic, which is rarely meant; write activation=leaky or linear"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Convolutional(BatchNormKeys):
+class Convolutional(BatchNormKeys, ActivationKeys):
     """Cross-correlation with zero padding; with batch norm the bias is batch norm's."""
 
     names: ClassVar = ("convolutional", "conv")
@@ -31,10 +31,17 @@ class Convolutional(BatchNormKeys):
     dilation: int = key(1, "distance between the pixels a filter reads", minimum=1, fork="alexeyab")
     batch_normalize: bool = key(False, "normalise over batch, height and width before the activation")
     activation: str = key("logistic", "applied last", choices=KNOWN, absent=LOGISTIC_SURPRISES)
+    bias: bool = key(True, "without batch norm: add a bias to each filter's output", extension=True)
     init: str = key(
         "kaiming_normal",
         "initial weights by torch's names; kaiming_normal with gain sqrt 2 is pjreddie's",
         choices=("kaiming_normal", "kaiming_uniform", "xavier_normal", "xavier_uniform", "dirac", "default", "zeros"),
+        extension=True,
+    )
+    init_std: float = key(
+        0.0,
+        "scale the initial weights so that this is their standard deviation; 0 leaves them",
+        minimum=0,
         extension=True,
     )
     whitening: bool = key(
@@ -112,8 +119,8 @@ class Convolutional(BatchNormKeys):
             )
         self._check_dilation(source, height, width)
         weights = self.filters * (source.c // self.groups) * self.size**2
-        biases = self.filters * (2 if self.batch_normalize else 1)
-        stored = weights + biases + (2 * self.filters if self.batch_normalize else 0)
+        biases = self.filters * (2 if self.batch_normalize else self.bias)
+        stored = weights + self.filters * (4 if self.batch_normalize else 1)
         output = Shape(self.filters, height, width)
         output = self.blur.output(output) if self.blur else output
         return Geometry(output, weights + biases, stored, 2 * weights * height * width)

@@ -8,13 +8,13 @@ from typing import ClassVar
 
 from darkcfg.language.activations import KNOWN
 from darkcfg.language.schema import key
-from darkcfg.language.sections.base import BatchNormKeys
+from darkcfg.language.sections.base import ActivationKeys, BatchNormKeys
 from darkcfg.language.sections.convolutional import LOGISTIC_SURPRISES
 from darkcfg.language.shape import Geometry, GeometryError, Shape, window_words
 
 
 @dataclass(frozen=True, kw_only=True)
-class Deconvolutional(BatchNormKeys):
+class Deconvolutional(BatchNormKeys, ActivationKeys):
     """The transpose of a convolution, as torch's `ConvTranspose2d`; padding makes the map smaller. pjreddie only."""
 
     names: ClassVar = ("deconvolutional", "deconv")

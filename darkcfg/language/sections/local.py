@@ -8,13 +8,13 @@ from typing import ClassVar
 
 from darkcfg.language.activations import KNOWN
 from darkcfg.language.schema import key
-from darkcfg.language.sections.base import LayerSpec
+from darkcfg.language.sections.base import ActivationKeys
 from darkcfg.language.sections.convolutional import LOGISTIC_SURPRISES
 from darkcfg.language.shape import Geometry, GeometryError, Shape, window_output, window_words
 
 
 @dataclass(frozen=True, kw_only=True)
-class Local(LayerSpec):
+class Local(ActivationKeys):
     """Like a convolution, with own filters at every place of the map and a bias for every output value."""
 
     names: ClassVar = ("local",)

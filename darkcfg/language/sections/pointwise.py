@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from darkcfg.language.activations import KNOWN
 from darkcfg.language.schema import key
-from darkcfg.language.sections.base import BatchNormKeys, LayerSpec
+from darkcfg.language.sections.base import ActivationKeys, BatchNormKeys, LayerSpec
 from darkcfg.language.shape import Geometry, Shape
 
 DROPOUT_FORKS = "pjreddie's default .5 is used; AlexeyAB's is .2, so write the value that you mean"
@@ -27,7 +27,7 @@ class BatchNorm(BatchNormKeys):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Activation(LayerSpec):
+class Activation(ActivationKeys):
     """Applies a function to every value."""
 
     names: ClassVar = ("activation",)

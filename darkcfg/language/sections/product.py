@@ -8,12 +8,12 @@ from typing import ClassVar
 
 from darkcfg.language.activations import KNOWN
 from darkcfg.language.schema import key
-from darkcfg.language.sections.base import LayerSpec, Reference
+from darkcfg.language.sections.base import ActivationKeys, Reference
 from darkcfg.language.shape import Geometry, GeometryError, Shape
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Product(LayerSpec):
+class _Product(ActivationKeys):
     """What both share: a map named by `from`, times the previous layer."""
 
     from_: int = key(0, "the map: a layer", required=True)

@@ -26,6 +26,20 @@ class Schedule(SectionSpec):
     warmup_epochs: float = key(
         0.0, "epochs of linear warm-up from 0; the policy then runs over the rest", minimum=0, extension=True
     )
+    warmup_start: float = key(
+        0.0, "share of the rate with which warmup_epochs begins", minimum=0, maximum=1, extension=True
+    )
+    count_from: int = key(
+        1,
+        "number of the first update, for warm-up and policy: from 1, as in C, poly ends at rate 0; from 0 it begins at "
+        "the full rate",
+        minimum=0,
+        maximum=1,
+        extension=True,
+    )
+    drop_last: bool = key(
+        False, "leave out the images at the end of an epoch that fill no batch, as torch's DataLoader", extension=True
+    )
     step: int = key(1, "batches between two changes of policy=step; centre of policy=sigmoid", minimum=1)
     scale: float = key(1.0, "factor at each step of policy=step", minimum=0)
     steps: tuple[int, ...] = key((), "batches at which policy=steps changes the rate")
@@ -45,6 +59,12 @@ class Optimizer(SectionSpec):
 
     momentum: float = key(0.9, "share of the last update that is kept", minimum=0, below=1)
     decay: float = key(0.0001, "weight decay; on weights only, never on biases and batch norm", minimum=0)
+    bias_learning_rate: float = key(
+        1.0, "factor on learning_rate for biases, batch norm's included", minimum=0, extension=True
+    )
+    bias_decay: float = key(
+        0.0, "weight decay of biases, batch norm's included; none in C, but for adam=1", minimum=0, extension=True
+    )
     nesterov: bool = key(False, "look ahead along the momentum, as torch's SGD", extension=True)
     optimizer: str = key(
         "", "update rule by torch's name; C's SGD when absent", choices=("sgd", "adam", "adamw", "muon"), extension=True
@@ -54,6 +74,22 @@ class Optimizer(SectionSpec):
     )
     muon_learning_rate: float = key(0.0, "rate of optimizer=muon; learning_rate when 0", minimum=0, extension=True)
     muon_momentum: float = key(0.6, "momentum of optimizer=muon", minimum=0, below=1, extension=True)
+    lookahead: int = key(
+        0,
+        "every so many updates, and at the end, the weights go back to slow ones that follow them (Zhang et al. 2019); "
+        "0 is never",
+        minimum=0,
+        extension=True,
+    )
+    lookahead_decay: float = key(
+        0.5, "share of the slow weights of lookahead that stays", minimum=0, maximum=1, extension=True
+    )
+    lookahead_power: float = key(
+        0.0,
+        "lookahead_decay is multiplied by (batch / batches of the run) ^ lookahead_power",
+        minimum=0,
+        extension=True,
+    )
     adam: bool = key(
         False, "C's Adam: decay on all parameters and inside the gradient, which is the sum over the batch"
     )
@@ -89,6 +125,9 @@ class Augmentation(SectionSpec):
         False, "mirror each image in every other epoch, starting at random, instead of at random", extension=True
     )
     cutout_size: int = key(0, "blank a square of this side at a random place", minimum=0, extension=True)
+    cutout_inside: bool = key(
+        False, "the whole square of cutout_size lies in the image; else its centre does", extension=True
+    )
     min_crop: int = key(0, "least length of the shorter side after scaling; the width when absent or 0", minimum=0)
     max_crop: int = key(0, "greatest such length; twice the width when absent or 0", minimum=0)
     min_ratio: float = key(0.0, "min_crop as a share of the width; goes before it", minimum=0, fork="pjreddie")

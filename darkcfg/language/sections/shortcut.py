@@ -8,12 +8,12 @@ from typing import ClassVar
 
 from darkcfg.language.activations import KNOWN
 from darkcfg.language.schema import key
-from darkcfg.language.sections.base import LayerSpec, Reference
+from darkcfg.language.sections.base import ActivationKeys, Reference
 from darkcfg.language.shape import Geometry, GeometryError, Shape
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shortcut(LayerSpec):
+class Shortcut(ActivationKeys):
     """out = alpha * previous + beta * from on the part they share; the output has the previous layer's shape."""
 
     names: ClassVar = ("shortcut",)
