@@ -7,7 +7,7 @@ gradients are widened into theirs. Layers that no kernel knows run as their own 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import cast
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from darkcfg.engine.beside import Branch, convolve, linear
 from darkcfg.engine.kernels.norm import EPILOGUES, Epilogue, Rolling, epilogue_of, norm_activation
-from darkcfg.engine.kernels.pool import window_mean
+from darkcfg.engine.kernels.pool import window_max, window_mean
 from darkcfg.engine.kernels.stem import MOST_FILTERS, stem
 from darkcfg.language.plan import IMAGE, Layer
 from darkcfg.language.sections.convolutional import Convolutional as ConvolutionalSpec
@@ -32,7 +32,7 @@ from darkcfg.network.connected import Connected
 from darkcfg.network.convolutional import Convolutional
 from darkcfg.network.deconvolutional import Deconvolutional
 from darkcfg.network.pointwise import BatchNormLayer
-from darkcfg.network.pooling import AveragePool, LocalAveragePool, Windows
+from darkcfg.network.pooling import AveragePool, LocalAveragePool, MaxPool, Windows
 from darkcfg.network.wiring import Wiring
 
 _CHANNELS = 8
@@ -84,8 +84,8 @@ class WorkingCopy:
         for layer, module in net.layer_modules():
             if isinstance(module, Convolutional | Connected | Deconvolutional):
                 self.modules[layer.index] = self._with_working_weights(layer, module)
-            elif window := _window(layer, module):
-                self.modules[layer.index] = WindowMean(window)
+            elif pooling := _pooling(layer, module):
+                self.modules[layer.index] = pooling
         for chain in _chains(net):
             self._fuse(chain)
         for layer, module in net.layer_modules():
@@ -209,31 +209,37 @@ class FusedNorm(nn.Module):
         return norm_activation(self.before(x), norm.weight, norm.bias, self.rolling, norm.eps, self.epilogue, residual)
 
 
-class WindowMean(nn.Module):
-    """The mean of windows (height, width) that fill the map without overlap."""
+class Pooling(nn.Module):
+    """The mean or the maximum of windows that lie side by side."""
 
-    def __init__(self, window: tuple[int, int]) -> None:
+    def __init__(self, pool: Callable[[Tensor], Tensor]) -> None:
         super().__init__()
-        self.window = window
+        self.pool = pool
 
     def forward(self, x: Tensor) -> Tensor:
-        """(N, C, H, W) to (N, C, H / height, W / width)."""
-        return window_mean(x, self.window)
+        """(N, C, H, W) to (N, C, H', W')."""
+        return self.pool(x)
 
 
-def _window(layer: Layer, module: LayerModule) -> tuple[int, int] | None:
-    """The window of a pooling that `WindowMean` can do, None for other layers."""
-    (source, *others), output = layer.inputs, layer.output
-    window = source.h // output.h, source.w // output.w
-    fills = not others and (output.h * window[0], output.w * window[1]) == (source.h, source.w)
-    if not fills or window[0] * window[1] > _MOST_WINDOW:
-        return None
+def _pooling(layer: Layer, module: LayerModule) -> Pooling | None:
+    """What can stand for a pooling, None for other layers and for windows that overlap."""
+    source, output = layer.inputs[0], layer.output
     if isinstance(module, AveragePool):
-        return window
-    is_plain = isinstance(module, LocalAveragePool) and module.windows == Windows(
-        window[0], window, 0, ceil_mode=False, explicit=None
-    )
-    return window if is_plain and window[0] == window[1] else None
+        window, fills = (source.h, source.w), True
+    elif isinstance(module, MaxPool | LocalAveragePool):
+        side = module.windows.size
+        window = (side, side)
+        if module.windows != Windows(side, window, 0, ceil_mode=False, explicit=None):
+            return None
+        fills = (output.h * side, output.w * side) == (source.h, source.w)
+    else:
+        return None
+    if window[0] * window[1] > _MOST_WINDOW:
+        return None
+    if isinstance(module, MaxPool):
+        is_plain = module.blur is None and not module.zeroes_others
+        return Pooling(partial(window_max, window=window[0])) if is_plain else None
+    return Pooling(partial(window_mean, window=window)) if fills else None
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,7 @@ NETWORKS: dict[str, str] = {
     + conv(8)
     + head(3),
     "two costs": residual() + section("cost", type="sse"),
+    "pooling": conv(8) + section("maxpool", size=2, stride=2) + section("maxpool", size=2, stride=1) + head(3),
     "dropout": conv(8) + section("dropout", probability=0.0) + conv(8) + head(3),
 }
 
@@ -86,7 +87,11 @@ def differences(a: Network, b: Network) -> dict[str, float]:
     [
         *((name, {}) for name in NETWORKS),
         ("residual", {"subdivisions": 2, "nesterov": 1, "decay": 0.1}),
-        ("residual", {"optimizer": "muon", "muon_learning_rate": 0.02}),
+        pytest.param(
+            "residual",
+            {"optimizer": "muon", "muon_learning_rate": 0.02},
+            marks=pytest.mark.skipif(CUDA, reason="a GPU multiplies in tf32 here, the oracle in bf16"),
+        ),
         ("residual", {"optimizer": "adamw", "learning_rate": 0.001}),
         ("plain", {"ema_alpha": 0.5}),
     ],

@@ -145,7 +145,7 @@ def test_captured_fused_steps_are_eager_fused_steps(recipe: str, fused: Runtime)
 def test_fused_steps_are_plain_steps_in_16_bits(recipe: str, fused: Runtime) -> None:
     plan, split = plan_of(residual(filters=16), **RECIPES[recipe]), split_of(144)
     ours, theirs = (losses_of(step_of(plan, split, r), STEPS) for r in (fused, replace(fused, kernels="torch")))
-    assert ours == pytest.approx(theirs, rel=0.1)  # the losses fall by far more than what rounding does
+    assert ours == pytest.approx(theirs, rel=0.1, abs=0.01)  # they fall from 1 to nearly 0
     assert sum(ours) == pytest.approx(sum(theirs), rel=0.03)
 
 
@@ -154,6 +154,7 @@ def test_fused_steps_repeat_to_the_last_bit(fused: Runtime) -> None:
     assert losses_of(step_of(plan, split, fused), STEPS) == losses_of(step_of(plan, split, fused), STEPS)
 
 
+@pytest.mark.filterwarnings("ignore:Warning. Profiler clears events")
 def test_a_step_of_res3_is_few_kernels() -> None:
     runtime = choose_runtime("cuda", "bf16", compiled=None, deterministic=False)
     plan = read_with(str(CFG / "res3.cfg"), ["net.batch=64"])

@@ -25,7 +25,7 @@ from darkcfg.engine.kernels.cross_entropy import cross_entropy
 from darkcfg.engine.kernels.descent import Descent, Rule
 from darkcfg.engine.kernels.orthogonal import SmallBanks
 from darkcfg.engine.kernels.parameters import Places
-from darkcfg.engine.kernels.pool import window_mean
+from darkcfg.engine.kernels.pool import window_max, window_mean
 from darkcfg.engine.kernels.stem import stem
 from darkcfg.engine.muon import COEFFICIENTS, Muon
 from darkcfg.engine.tally import Tally
@@ -153,6 +153,17 @@ def test_window_mean(window: tuple[int, int]) -> None:
 
     close(got, wanted)
     close(torch.autograd.grad(got, x, dy.float())[0], torch.autograd.grad(wanted, x, dy)[0])
+
+
+@pytest.mark.parametrize("window", [2, 3])
+def test_window_max(window: int) -> None:
+    x = drawn(2, 5, 8, 7).round().requires_grad_()  # rounded, so that some are equal
+    dy = torch.randn_like(F.max_pool2d(x, window))
+
+    got, wanted = window_max(x, window), F.max_pool2d(x, window)
+
+    assert torch.equal(got, wanted)
+    assert torch.equal(torch.autograd.grad(got, x, dy)[0], torch.autograd.grad(wanted, x, dy)[0])
 
 
 def places(shapes: list[tuple[int, ...]]) -> list[Places]:

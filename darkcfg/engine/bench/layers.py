@@ -35,6 +35,7 @@ class _Section(NamedTuple):
     """What the backward pass gives gradients of."""
     join: Callable[[], None]
     """Waits for what the backward pass computes on a stream of its own."""
+    is_empty: bool
 
 
 class _Wired(NamedTuple):
@@ -89,7 +90,7 @@ def _sections(net: Network, wired: _Wired, x: Tensor, truth: Tensor, runtime: Ru
         ]
         trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
         wanted = [tensor for tensor in inputs if tensor.requires_grad] + trained
-        yield _Section(_forward(module, inputs, truth, runtime), wanted, wired.join)
+        yield _Section(_forward(module, inputs, truth, runtime), wanted, wired.join, isinstance(module, nn.Identity))
 
 
 def _forward(module: nn.Module, inputs: list[Tensor], truth: Tensor, runtime: Runtime) -> Callable[[], Tensor]:
@@ -107,8 +108,9 @@ def _layer_time(
     plan: Plan, layer: Layer, section: _Section, images: int, runtime: Runtime, seconds: float
 ) -> LayerTime:
     passes = _replayed_passes if runtime.graph else _eager_passes
-    forward, backward = passes(section, runtime, seconds)
-    rate = images * trained_flops(plan, layer) / (forward + backward)
+    # What has been fused into the layer before it does nothing, and an empty graph cannot be captured.
+    forward, backward = (0.0, 0.0) if section.is_empty else passes(section, runtime, seconds)
+    rate = images * trained_flops(plan, layer) / (forward + backward or 1)
     return LayerTime(
         layer.index, layer.type, layer.line, layer.spec.detail(), layer.output, forward, backward, rate or None
     )  # fmt: skip
