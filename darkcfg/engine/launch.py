@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from darkcfg.data.dataset import Dataset, Split
-from darkcfg.data.fit import Fit, fit_split
+from darkcfg.data.fit import Fit
 from darkcfg.data.holdout import hold_out
 from darkcfg.data.progress import ProgressSink
 from darkcfg.data.recipe import Recipe
@@ -102,7 +102,7 @@ def prepare(plan: Plan, options: Options, data_choice: Choice, progress: Progres
     whole = load_data(plan, options, download=True, progress=progress)
     data, held_out = hold_out(whole, options.val)
     fit = Fit(plan.net.image, options.resize)
-    validation = fit_split(held_out, fit) if held_out else None
+    validation = held_out.fitted(fit) if held_out else None
     batches = run_batches(plan.net, len(data.train))
     if batches > _MOST_BATCHES:
         raise UsageError(
@@ -201,8 +201,7 @@ def new_network(prepared: Prepared, seed: int) -> Network:
     net = build(prepared.plan, prepared.options.weights, seed=seed, loading=prepared.options.loading)
     batches_left(prepared, net)
     if not prepared.options.weights and getattr(prepared.plan.layers[0].spec, "whitening", False):
-        few = prepared.data.train.take(np.arange(min(_WHITENING_IMAGES, len(prepared.data.train))))
-        net.whiten(whitening_images(fit_split(few, Fit(prepared.plan.net.image, prepared.options.resize))))
+        net.whiten(_whitening_images(prepared))
     return net
 
 
