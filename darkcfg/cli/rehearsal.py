@@ -52,8 +52,7 @@ def rehearse(prepared: Prepared, seed: int, samples: Path) -> None:
 
 def _draw(prepared: Prepared, step: Step, path: Path) -> None:
     """The first images of the run as the network sees them."""
-    draws = torch.from_numpy(step.stream.rows(0, SAMPLES)).to(prepared.runtime.device)
-    batch, classes = step.augmentation(draws), prepared.data.classes
+    batch, classes = step.samples(SAMPLES), prepared.data.classes
     background = prepared.plan.net.label_smooth_eps / max(1, len(classes) - 1)
     labels = [_label(shares, background, classes) for shares in batch.truth.tolist()]
     images = batch.x.permute(0, 2, 3, 1).cpu().numpy()

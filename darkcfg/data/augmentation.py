@@ -15,6 +15,7 @@ from darkcfg.data.mixing import dominant, mix, mixed_truth
 from darkcfg.data.recipe import Recipe
 from darkcfg.data.stream import PLACE, Stream
 from darkcfg.data.warp import warp
+from darkcfg.data.window import Window, for_mean_colour
 
 _TORCH_MODES = {"reflect": "reflect", "zero": "constant", "edge": "replicate"}
 
@@ -33,15 +34,18 @@ class Batch(NamedTuple):
 class Augmentation:
     """The training images of a run on the device; a call makes a batch of rows of its stream, as device work only."""
 
-    def __init__(self, split: Split, stream: Stream, truths: Tensor, device: torch.device) -> None:
-        """`truths` is (K, K): row k is the truth of an image of class k."""
+    def __init__(
+        self, split: Split, stream: Stream, truths: Tensor, device: torch.device, window: Window | None = None
+    ) -> None:
+        """`truths` is (K, K): row k is the truth of an image of class k; `window` holds the images of a split in files."""
         self.recipe, self.layout, self.size = stream.recipe, stream.layout, (stream.height, stream.width)
-        images = to_device(torch.from_numpy(split.images), device)
+        held = for_mean_colour(split, wanted=self.recipe.cutout > 0)
+        images = to_device(torch.from_numpy(held.images), device)
         # What a plane holds beside its image is black, and does not count.
-        filled = split.image_sizes.prod(1).mean() / split.images[0, 0].size
+        filled = held.image_sizes.prod(1).mean() / held.images[0, 0].size
         self.fill = images.float().mean((0, 1, 2)).div_(255 * filled)
-        self.images = pad(images, self.recipe)
-        self.labels = torch.from_numpy(split.labels).to(device)
+        self.images = window.images if window else pad(images, self.recipe)
+        self.labels = window.labels if window else torch.from_numpy(split.labels).to(device)
         self.truths = truths.to(device)
         down, across = (blur_matrix(max(1, self.recipe.blur), pixels).to(device) for pixels in self.size)
         self.blur_matrices = down, across

@@ -62,22 +62,17 @@ class Split:
             fitted[row] = fit_images(image[None, :, :height, :width], fit.shape, fit.resize)[0]
         return Split(fitted, self.labels)
 
-    def sample(self, count: int) -> Split:
-        """About `count` images, evenly spaced, in memory; all of them where there are no more.
-
-        Raises DataError that names broken ones, unless they are to be skipped.
-        """
-        rows = np.linspace(0, len(self) - 1, min(count, len(self))).astype(np.int64)
-        few = self.take(rows)
-        if not few.files:
-            return few
-        every = range(len(few))
-        arriving = few.files.read(every)
+    def held(self) -> Split:
+        """In memory; raises DataError that names broken images, unless they are to be skipped."""
+        if not self.files:
+            return self
+        every = range(len(self))
+        arriving = self.files.read(every)
         _, broken = arriving.wait()
-        few.files.check(every, broken)
+        self.files.check(every, broken)
         images = np.ascontiguousarray(arriving.planes.transpose(0, 3, 1, 2))
-        held = Split(images, few.labels, few.sizes)
-        return held.take(np.delete(np.arange(len(few)), list(broken))) if broken else held
+        whole = Split(images, self.labels, self.sizes)
+        return whole.take(np.delete(np.arange(len(self)), list(broken))) if broken else whole
 
 
 @dataclass(frozen=True)

@@ -88,6 +88,14 @@ def decoded_bytes(count: int, shape: Shape) -> int:
     return count * shape[0] * shape[1] * shape[2]
 
 
+def too_many(count: int, shape: Shape) -> str:
+    """Why so many images are not held, in words."""
+    return (
+        f"{count:,} images of at most {size(shape)} would be {decoded_bytes(count, shape) / 2**30:,.1f} GiB decoded, "
+        f"and up to {MOST_BYTES / 2**30:g} GiB are held in memory"
+    )
+
+
 def gathered(
     reading: Iterable[Future[list[Result]]], bar: ProgressSink | None = None
 ) -> tuple[NDArray[np.int32], dict[int, str]]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections import deque
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,14 @@ from darkcfg.data.resize import Images, Shape
 from darkcfg.data.worker import Decode
 from darkcfg.language.errors import DataError
 
-Given, Begun = TypeVar("Given"), TypeVar("Begun", bound="Arriving")
+
+class _Cancellable(Protocol):
+    def cancel(self) -> None:
+        """Leave out what has not begun."""
+
+
+Given = TypeVar("Given")
+Begun = TypeVar("Begun", bound=_Cancellable)
 
 _AHEAD = 2
 """Readings that are under way while the one before them is used; with one alone, readers would wait for its slowest file."""
@@ -84,9 +91,10 @@ class Files:
     def check(self, rows: Sequence[int], broken: dict[int, str]) -> None:
         """Raise DataError that names the broken ones among `rows`, unless they are to be skipped."""
         if broken and not self.skip_broken:
+            names = (f"{self.files[rows[place]].name}: {why}" for place, why in broken.items())
             raise DataError(
                 f"{len(broken):,} images that looked whole cannot be read",
-                received=named((f"{self.files[rows[place]].name}: {why}" for place, why in broken.items()), separator="; "),
+                received=named(names, separator="; "),
                 help="repair or remove them, or start with --skip-broken",
             )
 
@@ -102,8 +110,9 @@ class Files:
             if not broken:
                 height, width = sizes[0]
                 image = found.planes[:, :height, :width].transpose(0, 3, 1, 2)
+                fitted = fit_images(image, (image.shape[1], *size), "stretch")[0]
                 plane[:] = 0
-                plane[: size[0], : size[1]] = fit_images(image, (image.shape[1], *size), "stretch")[0].transpose(1, 2, 0)
+                plane[: size[0], : size[1]] = fitted.transpose(1, 2, 0)
                 return other
         raise DataError(
             "images cannot be read, and none of those that follow them",
@@ -112,7 +121,7 @@ class Files:
         )
 
 
-def ahead(given: Iterable[Given], begin: Callable[[Given], Begun]) -> Iterator[Begun]:
+def ahead(given: Iterable[Given], begin: Callable[[Given], Begun]) -> Generator[Begun, None, None]:
     """What `begin` makes of each, in order, begun before it is asked for."""
     under_way: deque[Begun] = deque()
     try:

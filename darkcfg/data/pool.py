@@ -50,7 +50,7 @@ class Pool:
         self._close = weakref.finalize(self, _close, self._jobs, self._stopped, self.count)
         self._threads: list[threading.Thread] = []
 
-    def read(self, task: Task, paths: Sequence[str], places: Sequence[Images]) -> list[Future[list[Result]]]:
+    def read(self, task: Task, paths: Sequence[str], places: Sequence[Images] | Images) -> list[Future[list[Result]]]:
         """Begin to do `task` with each of `paths`, `AT_A_TIME` in each future.
 
         What is found goes into its place: an array (height, width, channels), in whose top left a smaller image is put,
@@ -94,7 +94,7 @@ def processors() -> int:
 class _Job(NamedTuple):
     task: Task
     paths: Sequence[str]
-    places: Sequence[Images]
+    places: Sequence[Images] | Images
     future: Future[list[Result]]
 
 

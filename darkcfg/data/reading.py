@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from darkcfg.data.cache import Cache, key_of
 from darkcfg.data.dataset import Split
-from darkcfg.data.decode import Decoded, ImageFile, Survey, decode, decoded_bytes, is_held, named, survey
+from darkcfg.data.decode import Decoded, ImageFile, Survey, decode, is_held, named, survey, too_many
 from darkcfg.data.files import Files
 from darkcfg.data.fit import Fit
 from darkcfg.data.pool import WORTH_PROCESSES, Pool
 from darkcfg.data.progress import ProgressSink, shown
-from darkcfg.data.resize import Shape, size
+from darkcfg.data.resize import Shape
 from darkcfg.data.worker import Decode
 from darkcfg.language.errors import DataError
 
@@ -66,7 +66,9 @@ def read_splits(train: Labelled, test: Labelled, reading: Reading) -> Splits:
     if reading.cache and decoded:
         reading.cache.store(decoded)
     pool = Pool(processes=True)  # without files it starts nothing
-    first, second = (_split(split, read[key], fit, pool, reading) for key, (split, fit) in zip(keys, wanted, strict=True))
+    first, second = (
+        _split(split, read[key], fit, pool, reading) for key, (split, fit) in zip(keys, wanted, strict=True)
+    )
     notes = [*(reading.cache.notes if reading.cache else ()), *_streaming_note((train, first), (test, second))]
     return Splits(first, second, tuple(notes), left_out)
 
@@ -97,9 +99,7 @@ def _read(new: Mapping[str, tuple[Labelled, Fit]], reading: Reading) -> dict[str
         return {**surveys, **_decode(held, shapes, pool, reading.progress)}
 
 
-def _survey(
-    some: Mapping[str, tuple[Labelled, Fit]], pool: Pool, progress: ProgressSink | None
-) -> dict[str, Survey]:
+def _survey(some: Mapping[str, tuple[Labelled, Fit]], pool: Pool, progress: ProgressSink | None) -> dict[str, Survey]:
     if not some:
         return {}
     with shown(progress, "checking images", sum(len(split.files) for split, _ in some.values())) as bar:
@@ -125,9 +125,7 @@ def _check_broken(splits: Sequence[Labelled], read: Sequence[Decoded | Survey], 
     if not broken:
         return None
     total = sum(len(split.files) for split in splits)
-    empty = [
-        split.name for split, images in zip(splits, read, strict=True) if len(images.broken) == len(split.files)
-    ]
+    empty = [split.name for split, images in zip(splits, read, strict=True) if len(images.broken) == len(split.files)]
     if empty or not skip:
         raise DataError(
             f"{len(broken):,} of {total:,} images cannot be read",
@@ -151,8 +149,5 @@ def _split(split: Labelled, read: Decoded | Survey, fit: Fit, pool: Pool, readin
 def _streaming_note(*splits: tuple[Labelled, Split]) -> Iterator[str]:
     for labelled, split in splits:
         if split.files:
-            yield (
-                f"{labelled.name} streams: {len(split):,} images of at most {size(split.files.shape)} would be "
-                f"{decoded_bytes(len(split), split.files.shape) / 2**30:,.1f} GiB decoded, and {MOST_BYTES / 2**30:g} GiB "
-                f"are held in memory; {split.files.pool.count} processes read them as they are needed"
-            )
+            why = too_many(len(split), split.files.shape)
+            yield f"{labelled.name} streams: {why}; {split.files.pool.count} processes read them as they are needed"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from torch import Tensor
 
 from darkcfg.data.dataset import Dataset, Split
 from darkcfg.data.fit import Fit
@@ -31,6 +32,8 @@ from darkcfg.network.assembly import Network, build
 from darkcfg.network.registry import check_built
 
 _WHITENING_IMAGES = 5000
+_WHITENING_VALUES = 2**28
+"""Numbers in those images, 1 GiB as floats: of large images, which hold many patches each, fewer are taken."""
 _MOST_BATCHES = 20_000_000
 """Updates of a run; their learning rates lie on the device."""
 
@@ -203,6 +206,14 @@ def new_network(prepared: Prepared, seed: int) -> Network:
     if not prepared.options.weights and getattr(prepared.plan.layers[0].spec, "whitening", False):
         net.whiten(_whitening_images(prepared))
     return net
+
+
+def _whitening_images(prepared: Prepared) -> Tensor:
+    """The first training images in the network's shape: of a data set always the same ones."""
+    image, train = prepared.plan.net.image, prepared.data.train
+    count = min(_WHITENING_IMAGES, _WHITENING_VALUES // (image.c * image.h * image.w), len(train))
+    few = train.take(np.arange(max(1, count)))
+    return whitening_images(few.fitted(Fit(image, prepared.options.resize)).held())
 
 
 def start_run(prepared: Prepared, net: Network, seed: int, folder: RunFolder, should_stop: Callable[[], bool]) -> Job:
