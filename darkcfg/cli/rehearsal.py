@@ -45,6 +45,7 @@ def rehearse(prepared: Prepared, seed: int, samples: Path) -> None:
         click.echo(f"{'step':<14}{1000 * seconds:.1f} ms, so about {seconds * batches:.0f} s for the run")
     if prepared.runtime.device.type == "cuda":
         click.echo(f"{'memory':<14}{torch.cuda.max_memory_allocated() / 2**20:.0f} MiB at most")
+    step.close()
     _draw(prepared, step, samples)
     click.echo(f"{'samples':<14}{samples}")
     click.echo("no run was written: --dry-run")

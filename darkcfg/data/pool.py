@@ -148,7 +148,7 @@ class _Process:
             assert process.stdin
             process.stdin.write(pickle.dumps((job.task, list(job.paths))))
             for place in job.places:
-                height, width, size = HEADER.unpack(self._next(np.empty(HEADER.size, np.uint8)))
+                height, width, size = HEADER.unpack(self._next(np.empty(HEADER.size, np.uint8)).tobytes())
                 yield _put(place, height, width, size, self._next)
         except OSError as error:
             code = self.close()
@@ -165,7 +165,7 @@ class _Process:
         """Fill an array with the next bytes of the pipe; raises BrokenPipeError where it ends."""
         assert self._running
         assert self._running.stdout
-        rest = memoryview(to)
+        rest = to.data
         while rest:
             count = self._running.stdout.readinto(rest)  # type: ignore[attr-defined] # it is a raw file
             if not count:

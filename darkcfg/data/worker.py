@@ -65,7 +65,8 @@ class Decode:
         if self.padding:
             sides = ((self.padding, self.padding), (self.padding, self.padding), (0, 0))
             pixels = np.pad(pixels, sides, _PADDING[self.padding_mode])  # type: ignore[call-overload]
-        return Answer(*pixels.shape[:2], np.ascontiguousarray(pixels).reshape(-1).data)
+        height, width = pixels.shape[:2]
+        return Answer(height, width, np.ascontiguousarray(pixels).reshape(-1).data)
 
 
 @dataclass(frozen=True)
