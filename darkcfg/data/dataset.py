@@ -63,13 +63,13 @@ class Split:
         return Split(fitted, self.labels)
 
     def held(self) -> Split:
-        """In memory; raises DataError that names broken images, unless they are to be skipped."""
+        """In memory; raises DataError that names broken images, unless they are to be skipped and others are left."""
         if not self.files:
             return self
         every = range(len(self))
         arriving = self.files.read(every)
         _, broken = arriving.wait()
-        self.files.check(every, broken)
+        self.files.check(every, broken, all_may_be=False)
         images = np.ascontiguousarray(arriving.planes.transpose(0, 3, 1, 2))
         whole = Split(images, self.labels, self.sizes)
         return whole.take(np.delete(np.arange(len(self)), list(broken))) if broken else whole

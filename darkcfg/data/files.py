@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
@@ -88,14 +88,14 @@ class Files:
         channels, height, width = self.shape
         return self.begin(rows, np.empty((len(rows), height, width, channels), np.uint8))
 
-    def check(self, rows: Sequence[int], broken: dict[int, str]) -> None:
+    def check(self, rows: Sequence[int], broken: Mapping[int, str], *, all_may_be: bool = True) -> None:
         """Raise DataError that names the broken ones among `rows`, unless they are to be skipped."""
-        if broken and not self.skip_broken:
+        if broken and not (self.skip_broken and (all_may_be or len(broken) < len(rows))):
             names = (f"{self.files[rows[place]].name}: {why}" for place, why in broken.items())
             raise DataError(
-                f"{len(broken):,} images that looked whole cannot be read",
+                f"{len(broken):,} of {len(rows):,} images cannot be read after all",
                 received=named(names, separator="; "),
-                help="repair or remove them, or start with --skip-broken",
+                help="repair or remove them, or leave them out with --skip-broken",
             )
 
     def substitute(self, row: int, plane: Images, size: tuple[int, int]) -> int:

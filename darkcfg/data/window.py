@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from darkcfg.data.dataset import Split
+from darkcfg.data.decode import decoded_bytes
 from darkcfg.data.files import Arriving, ahead
 from darkcfg.data.stream import Stream
 
@@ -21,7 +22,8 @@ BYTES = 128 << 20
 """Pixels of a chunk; there are two on the device and about three on the host. A chunk is one batch at least."""
 
 _MOST_BATCHES = 64
-_FILL_IMAGES = 1000
+_FILL_IMAGES, _FILL_BYTES = 1000, 256 << 20
+"""Of the images whose mean is the colour of cutout, at most."""
 
 
 class _Chunk(NamedTuple):
@@ -136,6 +138,10 @@ class Window:
 
 
 def for_mean_colour(split: Split, *, wanted: bool) -> Split:
-    """The images in memory whose mean colour counts: all, or of a set in files a thousand, evenly spaced; one if not `wanted`."""
-    count = min(_FILL_IMAGES if wanted else 1, len(split)) if split.files else len(split)
-    return split.take(np.linspace(0, len(split) - 1, count).astype(np.int64)).held() if split.files else split
+    """The images whose mean colour counts: all, or of a set in files a thousand, evenly spaced, or black if not `wanted`."""
+    if not split.files:
+        return split
+    if not wanted:
+        return Split(np.zeros((1, *split.images.shape[1:]), np.uint8), split.labels[:1])
+    count = min(_FILL_IMAGES, max(1, _FILL_BYTES // decoded_bytes(1, split.files.shape)))
+    return split.take(np.linspace(0, len(split) - 1, min(count, len(split))).astype(np.int64)).held()

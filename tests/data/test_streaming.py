@@ -122,7 +122,7 @@ def test_a_cut_image_is_found_when_it_is_needed(parts: Path, limit: None) -> Non
     cut(parts.parent / NAMES[2])
     data = load(parts)
     assert len(data.train) == 5
-    with pytest.raises(DataError, match="1 images that looked whole") as caught:
+    with pytest.raises(DataError, match="1 of 5 images cannot be read after all") as caught:
         data.train.held()
     assert "train.list:3: " in str(caught.value.received)
     assert "--skip-broken" in str(caught.value.help)
