@@ -128,6 +128,8 @@ class Training:
             error.help = f"{error.help}; {self.saver.left()}"
             raise
         except DataError as error:
+            if not self.batch:
+                self.step.begin_optimizer()  # a state has all tensors, also before the first update
             yield self._save()
             error.help = f"the state is saved: {self.job.resume_command} --skip-broken goes on without them"
             raise

@@ -126,10 +126,15 @@ def test_only_what_the_run_needs_is_read(tmp_path: Path, monkeypatch: pytest.Mon
     views.close()
 
 
-def test_a_broken_image_stops_the_run_with_its_state_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("batch", [0, 2])
+def test_a_broken_image_stops_the_run_with_its_state_saved(
+    batch: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(window, "BYTES", 1)
     plan, data = plan_of(epochs=2), streamed(DATA, tmp_path / "images")
-    broken = int(Stream.of(data.train, plan.net.image, Recipe.of(plan.net, flip_allowed=True), 0).rows(40, 1)[0, 0])
+    broken = int(
+        Stream.of(data.train, plan.net.image, Recipe.of(plan.net, flip_allowed=True), 0).rows(16 * batch + 8, 1)[0, 0]
+    )
     cut(data, broken)
     with pytest.raises(DataError, match="1 of 16 images cannot be read after all") as caught:
         train(job_of(plan, data, tmp_path / "run"))
@@ -138,7 +143,7 @@ def test_a_broken_image_stops_the_run_with_its_state_saved(tmp_path: Path, monke
     assert "--skip-broken goes on" in caught.value.help
     going_on = replace(data, train=replace(data.train, files=replace(data.train.files, skip_broken=True)))
     training, after = train(job_of(plan, going_on, tmp_path / "run"), resume=True)
-    assert training.step.first_batch == 2
+    assert training.step.first_batch == batch
     (note,) = (event.text for event in after if isinstance(event, Note))
     assert f"{broken}.png: " in note
     assert f"{(broken + 1) % 60}.png stands in for it" in note
