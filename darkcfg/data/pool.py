@@ -26,7 +26,7 @@ from darkcfg.data.worker import HEADER, Task, answer
 from darkcfg.language.errors import DataError
 
 AT_A_TIME = 16
-"""Files that a process is handed together."""
+"""Files that a process is handed together, at most."""
 
 WORTH_PROCESSES = 500
 """Files for which processes are started; fewer are read sooner than these are there."""
@@ -51,15 +51,16 @@ class Pool:
         self._threads: list[threading.Thread] = []
 
     def read(self, task: Task, paths: Sequence[str], places: Sequence[Images] | Images) -> list[Future[list[Result]]]:
-        """Begin to do `task` with each of `paths`, `AT_A_TIME` in each future.
+        """Begin to do `task` with each of `paths`, a few in each future, in order.
 
         What is found goes into its place: an array (height, width, channels), in whose top left a smaller image is put,
         zeros beside it; or one (bytes,) for what is no image.
         """
         self._start()
         begun = []
-        for first in range(0, len(paths), AT_A_TIME):
-            part = slice(first, first + AT_A_TIME)
+        together = max(1, min(AT_A_TIME, len(paths) // (4 * self.count)))  # few files are for all readers
+        for first in range(0, len(paths), together):
+            part = slice(first, first + together)
             job = _Job(task, paths[part], places[part], Future())
             self._jobs.put(job)
             begun.append(job.future)
@@ -188,6 +189,7 @@ def _started() -> subprocess.Popen[bytes]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         bufsize=0,
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},  # numpy's threads would only take memory
         start_new_session=True,
     )
     assert process.stdin

@@ -56,6 +56,7 @@ class Window:
         self._notes: list[str] = []
         self.images = torch.zeros(2 * self.slots, height, width, channels, dtype=torch.uint8, device=device)
         self.labels = torch.zeros(2 * self.slots, dtype=torch.int64, device=device)
+        self._sizes = split.image_sizes + 2 * stream.recipe.padding
         self._replaced: set[int] = set()
         self._first_slot = 0
         self._copies = torch.cuda.Stream(device) if device.type == "cuda" else None
@@ -105,7 +106,7 @@ class Window:
     def _mend(self, chunk: _Chunk, labels: NDArray[np.int64]) -> None:
         """Wait, and put others in the place of broken images, with their labels."""
         sizes, broken = chunk.arriving.wait()
-        expected = self.split.image_sizes[chunk.numbers] + 2 * self.stream.recipe.padding
+        expected = self._sizes[chunk.numbers]
         for place in np.flatnonzero((sizes != expected).any(1)).tolist():
             broken.setdefault(place, "it has changed since the run began")
         self.files.check(chunk.numbers.tolist(), broken)
