@@ -47,6 +47,7 @@ def rehearse(prepared: Prepared, seed: int, samples: Path) -> None:
         click.echo(f"{'step':<14}{1000 * seconds:.1f} ms, so about {seconds * batches:.0f} s for the run")
     if prepared.runtime.device.type == "cuda":
         click.echo(f"{'memory':<14}{torch.cuda.max_memory_allocated() / 2**20:.0f} MiB at most")
+    step.close()
     _draw(prepared, step, samples)
     click.echo(f"{'samples':<14}{samples}")
     click.echo("no run was written: --dry-run")
@@ -54,8 +55,7 @@ def rehearse(prepared: Prepared, seed: int, samples: Path) -> None:
 
 def _draw(prepared: Prepared, step: Step, path: Path) -> None:
     """The first images of the run as the network sees them."""
-    draws = torch.from_numpy(step.stream.rows(0, SAMPLES)).to(prepared.runtime.device)
-    batch, classes = step.augmentation(draws), prepared.data.classes
+    batch, classes = step.samples(SAMPLES), prepared.data.classes
     background = prepared.plan.net.label_smooth_eps / max(1, len(classes) - 1)
     labels = [_label(shares, background, classes) for shares in batch.truth.tolist()]
     images = batch.x.permute(0, 2, 3, 1).cpu().numpy()

@@ -131,13 +131,13 @@ def _start(flags: dict[str, Any]) -> None:
 
 def _resume(flags: dict[str, Any]) -> None:
     given = click.get_current_context()
-    allowed = {"resumed", "runs_dir", "data_dir", "device", "quiet", "as_json"}
+    allowed = {"resumed", "runs_dir", "data_dir", "skip_broken", "device", "quiet", "as_json"}
     for name, value in flags.items():
         if name not in allowed and given.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE:
             raise UsageError(
                 f"--resume goes on with the run's own {'cfg' if name == 'cfg' else name}",
                 where=_written(given, name),
-                expected="--resume [RUN], with --runs-dir, --data-dir, --device, --quiet or --json at most",
+                expected="--resume [RUN], with --runs-dir, --data-dir, --skip-broken, --device, --quiet or --json at most",
                 received=", ".join(map(str, value)) if isinstance(value, tuple) else str(value),
                 help="to train longer or differently, start a new run from its weights: darkcfg train CFG WEIGHTS",
             )

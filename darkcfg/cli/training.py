@@ -72,6 +72,8 @@ def _resume(folder: RunFolder, flags: dict[str, Any]) -> None:
     options = Options.of(record)
     if flags["data_dir"]:
         options = dataclasses.replace(options, data_dir=str(flags["data_dir"].absolute()))
+    if flags["skip_broken"]:
+        options = dataclasses.replace(options, skip_broken=True)
     if flags["device"] != "auto":
         options = dataclasses.replace(options, device=flags["device"])
     choice = Choice("data set", options.data, "as before")

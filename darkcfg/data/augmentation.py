@@ -14,6 +14,7 @@ from darkcfg.data.mixing import dominant, mix, mixed_truth
 from darkcfg.data.recipe import Recipe
 from darkcfg.data.stream import PLACE, Stream
 from darkcfg.data.warp import warp
+from darkcfg.data.window import Window, for_mean_colour
 
 
 class Batch(NamedTuple):
@@ -30,13 +31,16 @@ class Batch(NamedTuple):
 class Augmentation:
     """The training images of a run on the device; a call makes a batch of rows of its stream, as device work only."""
 
-    def __init__(self, split: Split, stream: Stream, truths: Tensor, device: torch.device) -> None:
-        """`truths` is (K, K): row k is the truth of an image of class k."""
+    def __init__(
+        self, split: Split, stream: Stream, truths: Tensor, device: torch.device, window: Window | None = None
+    ) -> None:
+        """`truths` is (K, K): row k is the truth of an image of class k; `window` holds the images of a split in files."""
         self.recipe, self.layout, self.size = stream.recipe, stream.layout, (stream.height, stream.width)
-        images = to_device(torch.from_numpy(split.images), device)
-        self.fill = mean_colour(images, split) if self.recipe.cutout else images.new_zeros(())
-        self.images = pad(images, self.recipe)
-        self.labels = torch.from_numpy(split.labels).to(device)
+        held = for_mean_colour(split, wanted=self.recipe.cutout > 0)
+        images = to_device(torch.from_numpy(held.images), device)
+        self.fill = mean_colour(images, held) if self.recipe.cutout else images.new_zeros(())
+        self.images = window.images if window else pad(images, self.recipe)
+        self.labels = window.labels if window else torch.from_numpy(split.labels).to(device)
         self.truths = truths.to(device)
         down, across = (blur_matrix(max(1, self.recipe.blur), pixels).to(device) for pixels in self.size)
         self.blur_matrices = down, across

@@ -12,7 +12,7 @@ from darkcfg.data.cifar_facts import NUM_TEST, NUM_TRAIN, SHAPE, Cifar, LabelSet
 from darkcfg.data.cifar_files import read_names, read_split
 from darkcfg.data.dataset import Dataset, Split
 from darkcfg.data.download import TORONTO, download
-from darkcfg.data.fit import Fit, fit_note, fit_split
+from darkcfg.data.fit import Fit, fit_note
 from darkcfg.data.progress import ProgressSink
 from darkcfg.language.errors import DataError
 
@@ -94,8 +94,8 @@ def _load(cifar: Cifar, found: Found, labels: LabelSet, fit: Fit) -> Dataset:
         name=cifar.name,
         origin=str(found.path),
         classes=classes,
-        train=fit_split(train, fit),
-        test=fit_split(test, fit.for_test),
+        train=train.fitted(fit),
+        test=test.fitted(fit.for_test),
         notes=(*_label_note(cifar, labels), *_count_notes(train, test), *fit_note(SHAPE, fit)),
     )
 

@@ -1,26 +1,25 @@
-"""Many image files to one array of pixels, read by as many threads as there are processors."""
+"""Many image files to one array of pixels, or, where that would be too large, to what their headers say."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from darkcfg.data.fit import Fit
-from darkcfg.data.images import read_image, whole_size
+from darkcfg.data.pool import Pool, Result
 from darkcfg.data.progress import ProgressSink
 from darkcfg.data.resize import Images, Shape, size
+from darkcfg.data.worker import PRINT_BYTES, Decode, LookAt
 from darkcfg.language.errors import DataError
 
 MOST_BYTES = 8 << 30
-"""Decoded images of one split; more has to be streamed while training, which is not built."""
+"""Decoded images of one split that are held in memory; of a larger one the files are read while it trains."""
 
 NUM_NAMED = 5
 
@@ -44,6 +43,17 @@ class Decoded:
     broken: Mapping[int, str]
 
 
+@dataclass(frozen=True)
+class Survey:
+    """What the headers of N files say: a plane in which each has room, sizes as in `Decoded`, hashes, and why a row is no image."""
+
+    shape: Shape
+    sizes: NDArray[np.int32] | None
+    prints: NDArray[np.uint8]
+    """(N, 8) hash of each file's size, beginning and end."""
+    broken: Mapping[int, str]
+
+
 def stamp_of(path: str) -> tuple[int, int] | None:
     """What tells a file from a changed one: size in bytes and time of change in nanoseconds; None if it is not there."""
     try:
@@ -53,67 +63,73 @@ def stamp_of(path: str) -> tuple[int, int] | None:
     return found.st_size, found.st_mtime_ns
 
 
-def decode(files: Sequence[ImageFile], fit: Fit, bar: ProgressSink) -> Decoded:
-    """Every file as a training image of `fit`. Raises DataError when there are too many for memory."""
-    with _pool() as pool:
-        shape = fit.shape if fit.train_side is None else _largest(files, fit, pool)
-        images = _room(len(files), shape)
-        sizes, broken = np.ones((len(files), 2), np.int32), {}
-        for row, result in enumerate(pool.map(partial(_read_into, fit), images, files)):
-            bar.advance(1)
+def survey(files: Sequence[ImageFile], fit: Fit, pool: Pool, bar: ProgressSink) -> Survey:
+    """The headers of all files, as training images of `fit`; they tell every broken one but those that are cut."""
+    prints = np.zeros((len(files), PRINT_BYTES), np.uint8)
+    sizes, broken = gathered(pool.read(LookAt(fit), [file.path for file in files], prints), bar)
+    largest = sizes.max(0, initial=1)
+    return Survey((fit.shape[0], int(largest[0]), int(largest[1])), _unless_same(sizes, broken), prints, broken)
+
+
+def decode(files: Sequence[ImageFile], fit: Fit, shape: Shape, pool: Pool, bar: ProgressSink) -> Decoded:
+    """Every file as a training image of `fit`, in a plane of `shape`. Raises DataError when memory is too small."""
+    images = _room(len(files), shape)
+    sizes, broken = gathered(pool.read(Decode(fit), [file.path for file in files], images.transpose(0, 2, 3, 1)), bar)
+    return Decoded(images, _unless_same(sizes, broken, shape), broken)
+
+
+def is_held(count: int, shape: Shape) -> bool:
+    """Whether so many images of a shape are held in memory."""
+    return decoded_bytes(count, shape) <= MOST_BYTES
+
+
+def decoded_bytes(count: int, shape: Shape) -> int:
+    """Bytes of so many planes."""
+    return count * shape[0] * shape[1] * shape[2]
+
+
+def too_many(count: int, shape: Shape) -> str:
+    """Why so many images are not held, in words."""
+    return (
+        f"{count:,} images of at most {size(shape)} would be {decoded_bytes(count, shape) / 2**30:,.1f} GiB decoded, "
+        f"and up to {MOST_BYTES / 2**30:g} GiB are held in memory"
+    )
+
+
+def gathered(
+    reading: Iterable[Future[list[Result]]], bar: ProgressSink | None = None
+) -> tuple[NDArray[np.int32], dict[int, str]]:
+    """The size of each file's image, 1 x 1 where there is none, and the reasons why there is none."""
+    sizes: list[tuple[int, int]] = []
+    broken = {}
+    for future in reading:
+        results = future.result()
+        for result in results:
             if isinstance(result, str):
-                broken[row] = result
-            else:
-                sizes[row] = result
-    good = np.delete(sizes, list(broken), axis=0)
-    return Decoded(images, None if (good == images.shape[2:]).all() else sizes, broken)
+                broken[len(sizes)] = result
+            sizes.append((1, 1) if isinstance(result, str) else result)
+        if bar:
+            bar.advance(len(results))
+    return np.array(sizes, np.int32).reshape(-1, 2), broken
 
 
-@contextmanager
-def _pool() -> Iterator[ThreadPoolExecutor]:
-    """Threads do: decoding holds no lock. What has not begun is dropped after an error."""
-    pool = ThreadPoolExecutor(os.cpu_count())
-    try:
-        yield pool
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _largest(files: Sequence[ImageFile], fit: Fit, pool: ThreadPoolExecutor) -> Shape:
-    """The shape of planes in which every image has room."""
-    assert fit.train_side is not None
-    sizes = list(pool.map(partial(whole_size, side=fit.train_side), (file.path for file in files)))
-    return fit.shape[0], max(height for height, _ in sizes), max(width for _, width in sizes)
+def _unless_same(
+    sizes: NDArray[np.int32], broken: Mapping[int, str], shape: Shape | None = None
+) -> NDArray[np.int32] | None:
+    """The sizes, None where all images fill a plane of `shape`, or of the largest."""
+    plane = sizes.max(0, initial=1) if shape is None else shape[1:]
+    return None if (np.delete(sizes, list(broken), axis=0) == plane).all() else sizes
 
 
 def _room(count: int, shape: Shape) -> Images:
-    needed = count * shape[0] * shape[1] * shape[2]
-    received = f"{count:,} images of {size(shape)}: {needed / 2**30:.1f} GiB"
-    help_ = "set a smaller width and height in [net], or use fewer images"
-    if needed > MOST_BYTES:
-        raise DataError(
-            "the images are more than darkcfg holds in memory; reading larger sets during training is not built yet",
-            expected=f"at most {MOST_BYTES / 2**30:g} GiB of decoded images in each of train and test",
-            received=received,
-            help=help_,
-        )
     try:
         return np.zeros((count, *shape), np.uint8)
     except MemoryError as error:
-        raise DataError("the images do not fit into memory", received=received, help=help_) from error
-
-
-def _read_into(fit: Fit, plane: Images, file: ImageFile) -> tuple[int, int] | str:
-    """The size of the image in the top left of `plane`, or the reason why there is none."""
-    try:
-        image = read_image(file.path, fit)
-        height, width = image.shape[1:]
-        plane[:, :height, :width] = image
-    except DataError as error:
-        return str(error.received)
-    except ValueError:  # larger than its header said when room was made for it
-        return "it changed while it was read"
-    return height, width
+        raise DataError(
+            "the images do not fit into memory",
+            received=f"{count:,} images of {size(shape)}: {decoded_bytes(count, shape) / 2**30:.1f} GiB",
+            help="set a smaller width and height in [net], or use fewer images",
+        ) from error
 
 
 def named(names: Iterable[str], separator: str = ", ") -> str:

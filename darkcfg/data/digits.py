@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darkcfg.data.dataset import Dataset, Split
-from darkcfg.data.fit import Fit, fit_note, fit_split
+from darkcfg.data.fit import Fit, fit_note
 from darkcfg.language.errors import MissingExtraError
 
 TRAIN_PART = 0.8
@@ -25,8 +25,8 @@ def load_digits(fit: Fit) -> Dataset:
         name="digits",
         origin="scikit-learn's load_digits",
         classes=tuple("0123456789"),
-        train=fit_split(Split(grey[train], labels[train]), fit),
-        test=fit_split(Split(grey[test], labels[test]), fit.for_test),
+        train=Split(grey[train], labels[train]).fitted(fit),
+        test=Split(grey[test], labels[test]).fitted(fit.for_test),
         flip=False,
         notes=fit_note((1, 8, 8), fit),
     )

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from darkcfg.data.dataset import Split
 from darkcfg.data.modes import Resize
 from darkcfg.data.resize import Images, Shape, resize, size, with_channels
 
@@ -46,16 +45,6 @@ def fit_planes(images: Images, fit: Fit) -> Images:
     if fit.train_side is None:
         return fit_images(images, fit.shape, fit.resize)
     return reduced(with_channels(images, fit.shape[0]), fit.train_side)
-
-
-def fit_split(split: Split, fit: Fit) -> Split:
-    """A split as training images of `fit`; whole images of unequal size (`split.sizes`) can be given to a shape."""
-    if split.sizes is None:
-        return Split(fit_planes(split.images, fit), split.labels)
-    fitted = np.empty((len(split), *fit.shape), np.uint8)
-    for row, (image, (height, width)) in enumerate(zip(split.images, split.sizes, strict=True)):
-        fitted[row] = fit_images(image[None, :, :height, :width], fit.shape, fit.resize)[0]
-    return Split(fitted, split.labels)
 
 
 def fit_images(images: Images, shape: Shape, mode: Resize = "center-crop") -> Images:

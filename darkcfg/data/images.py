@@ -35,27 +35,34 @@ def read_image(path: str | os.PathLike[str], fit: Fit) -> Images:
     return fitted
 
 
-def whole_size(path: str | os.PathLike[str], side: int) -> tuple[int, int]:
-    """Height and width that the image has once its shorter side is at most `side`, from its header; (1, 1) if broken."""
+def size_of(path: str | os.PathLike[str], fit: Fit) -> tuple[int, int]:
+    """Height and width that `read_image` will give, from the header alone; raises DataError as it does, but for cut ones."""
     try:
         with Image.open(path) as image:
+            _check_mode(image)
             width, height = image.size
-            turned = image.getexif().get(ExifTags.Base.Orientation) in _TURNED
-    except Exception:  # noqa: BLE001 - as above; reading it whole will say what is wrong
-        return 1, 1
-    return reduced_size(width, height, side) if turned else reduced_size(height, width, side)
+            turned = fit.train_side is not None and image.getexif().get(ExifTags.Base.Orientation) in _TURNED
+    except Exception as error:  # as above
+        raise DataError("an image cannot be read", where=path, received=_reason(Path(path), error)) from error
+    if fit.train_side is None:
+        return fit.shape[1:]
+    return reduced_size(*((width, height) if turned else (height, width)), fit.train_side)
 
 
 def _colour(image: Image.Image) -> Image.Image:
     """The image in 8-bit red, green and blue, whatever it was."""
-    if image.mode == "F":
-        raise ValueError("its pixels are fractions, whose black and white nobody knows; save it with 8 or 16 bits")
+    _check_mode(image)
     if image.mode.startswith("I"):
         image = _eight_bits(image)
     if image.mode in ("LA", "PA", "RGBA", "RGBa") or "transparency" in image.info:
         image = image.convert("RGBA")
         image = Image.alpha_composite(Image.new("RGBA", image.size, (0, 0, 0, 255)), image)
     return image.convert("RGB")
+
+
+def _check_mode(image: Image.Image) -> None:
+    if image.mode == "F":
+        raise ValueError("its pixels are fractions, whose black and white nobody knows; save it with 8 or 16 bits")
 
 
 def _eight_bits(image: Image.Image) -> Image.Image:

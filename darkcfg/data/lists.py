@@ -61,9 +61,7 @@ def load_lists(path: Path, reading: Reading, *, name: str) -> Dataset:
             *_overlap_note(data, train, test),
             *_absent_note(first, classes),
             *_box_note(train),
-            *substring_note(
-                [line.text for line in (*train.lines, *test.lines)], [*first.labels, *second.labels], classes
-            ),
+            *_rule_note(((train, first), (test, second)), classes),
             *splits.notes,
         ),
         left_out=splits.left_out,
@@ -91,14 +89,14 @@ def _find(list_name: str, line: Line, bases: Sequence[str]) -> ImageFile:
 
 
 def _label(lists: Sequence[ImageList], classes: Sequence[str], labels_file: Path) -> list[Labelled]:
-    """The lists with the class of each image; raises DataError when one has none."""
+    """The lists with the class of each image; raises DataError when one that is there has none."""
     index = {name: number for number, name in enumerate(classes)}
     found = [[class_of(line.text, index) for line in images.lines] for images in lists]
     unmatched = [
         f"{images.path.name}:{line.number}: {line.text}"
         for images, labels in zip(lists, found, strict=True)
-        for line, label in zip(images.lines, labels, strict=True)
-        if label is None
+        for line, file, label in zip(images.lines, images.files, labels, strict=True)
+        if label is None and file.stamp
     ]
     if unmatched:
         total = sum(len(images.lines) for images in lists)
@@ -111,9 +109,22 @@ def _label(lists: Sequence[ImageList], classes: Sequence[str], labels_file: Path
             help="; ".join([*_box_note(lists[0]), advice]),
         )
     return [
-        Labelled(images.path.name, images.files, np.array(labels, np.int64))
+        # A missing image needs no class: it will be named as missing, or left out.
+        Labelled(
+            images.path.name, images.files, np.array([-1 if label is None else label for label in labels], np.int64)
+        )
         for images, labels in zip(lists, found, strict=True)
     ]
+
+
+def _rule_note(lists: Sequence[tuple[ImageList, Labelled]], classes: Sequence[str]) -> tuple[str, ...]:
+    labelled = [
+        (line.text, label)
+        for images, split in lists
+        for line, label in zip(images.lines, split.labels.tolist(), strict=True)
+        if label >= 0
+    ]
+    return substring_note([text for text, _ in labelled], [label for _, label in labelled], classes)
 
 
 def _base_notes(train: ImageList, test: ImageList) -> Iterator[str]:

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from darkcfg.data.augmentation import Augmentation, Batch
 from darkcfg.engine.fused_optimizers import FusedRules
-from darkcfg.engine.kernels.batch import Pixels, Window, gather
+from darkcfg.engine.kernels.batch import Pixels, View, gather
 from darkcfg.engine.kernels.cross_entropy import MOST_CLASSES, cross_entropy
 from darkcfg.engine.runtime import Runtime
 from darkcfg.engine.tally import Tally
@@ -23,7 +23,7 @@ class FusedPass:
         self.net, self.augmentation, self.runtime, self.tally = net, augmentation, runtime, tally
         self.working = WorkingCopy(net, runtime.working_type)
         self.pixels = _pixels(net, augmentation)
-        self.window = Window(augmentation.size, augmentation.recipe.cutout, self.working.image_channels)
+        self.view = View(augmentation.size, augmentation.recipe.cutout, self.working.image_channels)
         self.fuses_cost = net.is_plain_softmax and net.plan.outputs <= MOST_CLASSES
         self.rules = FusedRules(self.working)
         self._is_first = True
@@ -66,7 +66,7 @@ class FusedPass:
         shows = self.augmentation
         if self.pixels:
             return gather(
-                shows.images, shows.labels, shows.truths, draws, row, self.pixels, self.window, self.working.dtype
+                shows.images, shows.labels, shows.truths, draws, row, self.pixels, self.view, self.working.dtype
             )
         shown = shows(draws.index_select(0, row))
         return shown._replace(x=self.working.prepare(shown.x))

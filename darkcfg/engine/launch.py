@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from torch import Tensor
 
 from darkcfg.data.dataset import Dataset, Split
-from darkcfg.data.fit import Fit, fit_split
+from darkcfg.data.fit import Fit
 from darkcfg.data.holdout import hold_out
 from darkcfg.data.progress import ProgressSink
 from darkcfg.data.recipe import Recipe
@@ -32,6 +33,8 @@ from darkcfg.network.assembly import Network, build
 from darkcfg.network.registry import check_built
 
 _WHITENING_IMAGES = 5000
+_WHITENING_VALUES = 2**28
+"""Numbers in those images, 1 GiB as floats: of large images, which hold many patches each, fewer are taken."""
 _MOST_BATCHES = 20_000_000
 """Updates of a run; their learning rates lie on the device."""
 
@@ -104,7 +107,7 @@ def prepare(plan: Plan, options: Options, data_choice: Choice, progress: Progres
     whole = load_data(plan, options, download=True, progress=progress)
     data, held_out = hold_out(whole, options.val)
     fit = Fit(plan.net.image, options.resize)
-    validation = fit_split(held_out, fit) if held_out else None
+    validation = held_out.fitted(fit) if held_out else None
     _check_fills_a_batch(plan, len(data.train))
     batches = run_batches(plan.net, len(data.train))
     if batches > _MOST_BATCHES:
@@ -224,10 +227,16 @@ def whiten(prepared: Prepared, net: Network) -> None:
     """Set a first layer with `whitening=1` from the first training images, unless the network came from a file."""
     if net.origin or not getattr(prepared.plan.layers[0].spec, "whitening", False):
         return
-    few = prepared.data.train.take(np.arange(min(_WHITENING_IMAGES, len(prepared.data.train))))
-    few = fit_split(few, Fit(prepared.plan.net.image, prepared.options.resize))
     with repeatable():
-        net.whiten(whitening_images(few, prepared.runtime.device))
+        net.whiten(_whitening_images(prepared))
+
+
+def _whitening_images(prepared: Prepared) -> Tensor:
+    """The first training images in the network's shape: of a data set always the same ones."""
+    image, train = prepared.plan.net.image, prepared.data.train
+    count = min(_WHITENING_IMAGES, _WHITENING_VALUES // (image.c * image.h * image.w), len(train))
+    few = train.take(np.arange(max(1, count)))
+    return whitening_images(few.fitted(Fit(image, prepared.options.resize)).held(), prepared.runtime.device)
 
 
 def start_run(prepared: Prepared, net: Network, seed: int, folder: RunFolder, should_stop: Callable[[], bool]) -> Job:

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from darkcfg.data.augmentation import Augmentation, scale, to_device
+from darkcfg.data.augmentation import Augmentation, Batch, scale, to_device
 from darkcfg.data.dataset import Split
 from darkcfg.data.stream import Stream
+from darkcfg.data.window import Window
 from darkcfg.engine.averaging import Average
 from darkcfg.engine.optimizers import Update
 from darkcfg.engine.passes import Pass, PlainPass
@@ -68,7 +69,10 @@ class Step:
         self.batch, self.mini_batch = recipe.batch, recipe.batch // recipe.subdivisions
         self.subdivisions = recipe.subdivisions
         self.batches_before = net.seen // recipe.batch
-        self.augmentation = Augmentation(split, stream, smoothed(net.plan.outputs, recipe.label_smooth_eps), device)
+        self.split, self.truths = split, smoothed(net.plan.outputs, recipe.label_smooth_eps)
+        span = first_batch * self.batch, len(rates) * self.batch
+        self.window = Window(split, stream, self.batch, span, device) if split.files else None
+        self.augmentation = Augmentation(split, stream, self.truths, device, self.window)
         self.tally = Tally(device)
         self.mini_batch_pass = _pass(net, self.augmentation, runtime, self.tally)
         epoch, batches = stream.epoch / recipe.batch, self.batches_before + len(rates)
@@ -76,6 +80,8 @@ class Step:
         self.rates = torch.tensor([0.0, *rates], device=device)
         self.batches_done = torch.full((), first_batch, device=device)
         self._chunk = max(min(_SMALLEST_CHUNK, _MOST_ROWS // self.batch), -(-len(split) // self.batch), 1)
+        if self.window:
+            self._chunk = self.window.batches
         self._draws = torch.zeros(self._chunk * self.batch, stream.layout.width, dtype=torch.int32, device=device)
         self._row = torch.arange(self.mini_batch, device=device)
         self._staging = [
@@ -98,6 +104,24 @@ class Step:
         """Capture the step where that is still to do; the first `run` does it too."""
         if self.runtime.graph and self._replay is None:
             self._replay = self._capture()
+
+    def close(self) -> None:
+        """Leave out the images that are still being read for the next steps."""
+        if self.window:
+            self.window.close()
+
+    def news(self) -> list[str]:
+        """What a person should know about the images read since the last call."""
+        return self.window.take_notes() if self.window else []
+
+    def samples(self, count: int) -> Batch:
+        """The first `count` images of the run as the network sees them."""
+        device = self.runtime.device
+        if not self.window:
+            return self.augmentation(torch.from_numpy(self.stream.rows(0, count)).to(device))
+        window = Window(self.split, self.stream, count, (0, count), device)
+        augmentation = Augmentation(self.split, self.stream, self.truths, device, window)
+        return augmentation(torch.from_numpy(window.next_rows()[:count]).to(device))
 
     def take_totals(self) -> Totals:
         """Sums since the last call; waits for the device, then starts the sums anew."""
@@ -155,7 +179,9 @@ class Step:
 
     def _upload(self) -> None:
         """Draw the next chunk on the host and send it; the two staging buffers take turns."""
-        rows = torch.from_numpy(self.stream.rows(self._host_batch * self.batch, len(self._draws)))
+        count = len(self._draws)
+        drawn = self.window.next_rows() if self.window else self.stream.rows(self._host_batch * self.batch, count)
+        rows = torch.from_numpy(drawn)
         staging = self._staging[0]
         self._staging.reverse()
         # The copy that last read this buffer was queued two chunks ago: it must be done before the host writes again.

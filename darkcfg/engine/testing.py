@@ -109,7 +109,8 @@ def score(tested: Tested, progress: ProgressSink | None) -> Score:
     net = build(tested.plan, tested.weights, loading=loading).to(runtime.device)
     _check_same_classes(net, data)
     test = TestSet(data.test, data.classes, runtime.device)
-    return Score(evaluate(net, test, repeatable()), tested, data.origin, _notes(tested, data))
+    scored = evaluate(net, test, repeatable())
+    return Score(scored, tested, data.origin, (*_notes(tested, data), *filter(None, [test.note()])))
 
 
 def _check_same_classes(net: Network, data: Dataset) -> None:

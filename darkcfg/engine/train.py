@@ -36,7 +36,7 @@ from darkcfg.engine.runtime import Runtime, repeatable
 from darkcfg.engine.saving import Saver
 from darkcfg.engine.step import Step, Totals
 from darkcfg.engine.stopwatch import Stopwatch
-from darkcfg.language.errors import DivergenceError
+from darkcfg.language.errors import DataError, DivergenceError
 from darkcfg.language.files import write_json_atomically
 from darkcfg.language.schedule import epoch_images, learning_rate, warmup_batches
 from darkcfg.network.assembly import Network
@@ -122,6 +122,7 @@ class Training:
 
         Raises:
             DivergenceError: a value is no longer finite; what was good before is in the folder.
+            DataError: an image in a file turns out to be broken; the state before is in the folder.
         """
         yield self._started()
         yield from map(Note, self.job.notes)
@@ -132,6 +133,14 @@ class Training:
             self.saver.save_best(self.best, self._seen())  # it was evaluated, so it is finite
             error.help = f"{error.help}; {self.saver.left()}"
             raise
+        except DataError as error:
+            if not self.batch:
+                self.step.begin_optimizer()  # a state has all tensors, also before the first update
+            yield self._save()
+            error.help = f"the state is saved: {self.job.resume_command} --skip-broken goes on without them"
+            raise
+        finally:
+            self.step.close()
 
     def _updates(self) -> Iterator[Event]:
         self.began = self.epoch_began = shown = time.perf_counter()
@@ -143,6 +152,7 @@ class Training:
         while self.batch < self.job.batches and not self.is_stopped:
             self.stopwatch.start("steps")
             self.step.run()
+            yield from map(Note, self.step.news())
             self.pacer.pace()
             self.batch += 1
             now = time.perf_counter()
@@ -159,7 +169,7 @@ class Training:
         if self.is_stopped:
             yield Interrupted(self.batch, self.job.batches, self.job.resume_command)
             return
-        yield from map(Note, dict.fromkeys(self.saver.notes))
+        yield from map(Note, dict.fromkeys([*self.saver.notes, *filter(None, [self.judge.note()])]))
         yield self._finish()
 
     def _is_epoch_end(self) -> bool:

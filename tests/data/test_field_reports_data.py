@@ -111,6 +111,22 @@ def test_A68_missing_images_are_counted_first(parts: Path) -> None:
     assert str(data.left_out).startswith("1 of 4 images left out by --skip-broken: train.list:2: ")
 
 
+def test_A68_missing_images_need_no_class(parts: Path) -> None:
+    with (parts.parent / "train.list").open("a") as file:
+        file.write("a/5.png\n")
+    error = refused(parts)
+    assert error.what == "1 of 5 images cannot be read"
+    assert "train.list:4: " in str(error.received)
+    data = load(parts, skip_broken=True)
+    assert data.train.labels.tolist() == [1, 0, 0]
+    assert "another class" not in "".join(data.notes)
+    save_image(parts.parent / "a/6.png")
+    with (parts.parent / "train.list").open("a") as file:
+        file.write("a/6.png\n")
+    with pytest.raises(DataError, match="1 of 6 images have no class"):
+        load(parts, skip_broken=True)
+
+
 def test_A69_broken_images_are_never_trained_on(parts: Path) -> None:
     folder = parts.parent / "a"
     Image.effect_noise((40, 40), 90).save(folder / "1_dog.png")
@@ -169,6 +185,7 @@ def test_A126_labels_of_a_detector(parts: Path) -> None:
     (note,) = (note for note in load(parts).notes if "boxes" in note)
     assert str(parts.parent / "a/1_dog.txt") in note
     (parts.parent / "train.list").write_text("a/1.png\n")
+    save_image(parts.parent / "a/1.png")
     (parts.parent / "a/1.txt").write_text("0 0.5 0.5 0.25 0.25\n")
     assert "boxes" in str(refused(parts).help)
 

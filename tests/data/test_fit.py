@@ -11,7 +11,6 @@ from darkcfg.data.fit import (
     fit_images,
     fit_note,
     fit_planes,
-    fit_split,
     mixed_note,
     placed,
     reduced_size,
@@ -92,7 +91,7 @@ def test_making_smaller_takes_means() -> None:
 
 def test_whole_images_can_be_given_a_shape_later() -> None:
     images, sizes = random_images(2, 3, 10, 8), np.array([[10, 4], [6, 8]], np.int32)
-    split = fit_split(Split(images, np.arange(2), sizes), Fit((3, 5, 5)))
+    split = Split(images, np.arange(2), sizes).fitted(Fit((3, 5, 5)))
     assert split.sizes is None
     assert (split.images[0] == fit_images(images[:1, :, :10, :4], (3, 5, 5))[0]).all()
     assert (split.images[1] == fit_images(images[1:, :, :6, :8], (3, 5, 5))[0]).all()

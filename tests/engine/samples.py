@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import torch
+from PIL import Image
 from torch import Tensor
 
 from darkcfg.data.dataset import Dataset, Split
+from darkcfg.data.decode import ImageFile, stamp_of
+from darkcfg.data.files import Files
+from darkcfg.data.fit import Fit
+from darkcfg.data.pool import Pool
 from darkcfg.data.recipe import Recipe
 from darkcfg.data.stream import Stream
+from darkcfg.data.worker import Decode
 from darkcfg.engine.averaging import Average
 from darkcfg.engine.events import EpochDone, Event
 from darkcfg.engine.folder import RunFolder
@@ -83,6 +89,30 @@ def split_of(count: int, classes: int = 3, size: int = SIZE, seed: int = 0, chan
 def data_of(train: int = 80, test: int = 50, classes: int = 3, size: int = SIZE) -> Dataset:
     names = tuple(f"class{number}" for number in range(classes))
     return Dataset("made", "made up", names, split_of(train, classes, size), split_of(test, classes, size, seed=1))
+
+
+def streamed(data: Dataset, folder: Path, *, skip_broken: bool = False) -> Dataset:
+    """The same images in files, read while a run trains."""
+    pool = Pool(processes=True)
+    train, test = (
+        _in_files(split, folder / name, pool, skip_broken=skip_broken)
+        for name, split in (("train", data.train), ("test", data.test))
+    )
+    return replace(data, train=train, test=test)
+
+
+def _in_files(split: Split, folder: Path, pool: Pool, *, skip_broken: bool) -> Split:
+    folder.mkdir(parents=True)
+    files = []
+    for number, (image, (height, width)) in enumerate(zip(split.images, split.image_sizes, strict=True)):
+        path = str(folder / f"{number}.png")
+        Image.fromarray(image[:, :height, :width].transpose(1, 2, 0)).save(path)
+        files.append(ImageFile(path, path, stamp_of(path)))
+    shape: tuple[int, int, int] = split.images.shape[1:]
+    decode = Decode(Fit(shape, train_side=None if split.sizes is None else max(shape)))
+    return Split.of(
+        Files(files, np.zeros((len(split), 8), np.uint8), shape, decode, pool, skip_broken), split.labels, split.sizes
+    )
 
 
 def rates_of(plan: Plan, images: int, batches: int) -> list[float]:

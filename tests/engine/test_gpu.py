@@ -32,11 +32,13 @@ from engine.samples import (
     section,
     split_of,
     step_of,
+    streamed,
     train,
 )  # fmt: skip
 from torch.profiler import ProfilerActivity, profile
 
 from darkcfg.cli import main
+from darkcfg.data import window
 from darkcfg.engine.evaluate import TestSet, evaluate
 from darkcfg.engine.pacer import Pacer
 from darkcfg.engine.runtime import Runtime, choose_runtime, repeatable
@@ -299,6 +301,41 @@ def test_a_resumed_run_is_an_unbroken_one(recipe: dict[str, object], stop: int, 
     halves, after = train(job_of(plan, data, tmp_path / "halves", graph), resume=True)
     assert rows_of(before) + rows_of(after) == rows_of(events)
     assert_same_state(named_state(halves.step), named_state(whole.step))
+
+
+@pytest.mark.parametrize("size", [1, 128 << 20])
+@pytest.mark.parametrize("recipe", ["augmentation", "C's defaults", "cutmix, mosaic, blur"])
+def test_streamed_runs_are_held_runs(
+    recipe: str, size: int, graph: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(window, "BYTES", size)
+    plan, data = plan_of(epochs=12, **RECIPES[recipe]), data_of(72)
+    held, events = train(job_of(plan, data, tmp_path / "held", graph))
+    files = streamed(data, tmp_path / "images")
+    whole, streams = train(job_of(plan, files, tmp_path / "streamed", graph))
+    assert rows_of(streams) == rows_of(events)
+    assert whole.final == held.final
+    assert_same_state(named_state(whole.step), named_state(held.step))
+    _, before = train(job_of(plan, files, tmp_path / "halves", graph, stop=StopAfter(7)))
+    halves, after = train(job_of(plan, files, tmp_path / "halves", graph), resume=True)
+    assert rows_of(before) + rows_of(after) == rows_of(events)
+    assert_same_state(named_state(halves.step), named_state(held.step))
+
+
+def test_images_arrive_while_their_window_is_read(
+    graph: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without progress in between, so that nothing but the events keeps a copy from what a running step reads."""
+    monkeypatch.setattr(window, "BYTES", 3 * 16 * 3 * 64 * 64)
+    plan, data = plan_of(size=64, max_crop=64), data_of(200, 10, size=64)
+    held, files = (step_of(plan, some.train, graph, 300) for some in (data, streamed(data, tmp_path / "images")))
+    for step in (held, files):
+        for _ in range(300):
+            step.run()
+    assert files.window
+    assert files.window.batches == 3
+    assert files.look_at_totals() == held.look_at_totals()
+    assert_same_state(named_state(files), named_state(held))
 
 
 def test_evaluating_again_gives_the_same(graph: Runtime) -> None:

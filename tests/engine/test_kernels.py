@@ -20,7 +20,7 @@ from darkcfg.data.dataset import Split
 from darkcfg.data.recipe import Recipe
 from darkcfg.data.stream import Stream
 from darkcfg.engine.kernels import norm
-from darkcfg.engine.kernels.batch import Pixels, Window, gather
+from darkcfg.engine.kernels.batch import Pixels, View, gather
 from darkcfg.engine.kernels.cross_entropy import cross_entropy
 from darkcfg.engine.kernels.descent import Descent, Rule
 from darkcfg.engine.kernels.orthogonal import SmallBanks
@@ -121,7 +121,7 @@ def test_gather(recipe: Recipe) -> None:
     wanted = shows(draws[row])
     got = gather(
         shows.images, shows.labels, shows.truths, draws, row, Pixels(scale, offset, shows.fill),
-        Window(shows.size, recipe.cutout, 8), torch.float32,
+        View(shows.size, recipe.cutout, 8), torch.float32,
     )  # fmt: skip
 
     close(got.x[:, :3], wanted.x * scale.view(3, 1, 1) + offset.view(3, 1, 1), 1e-6)

@@ -27,7 +27,7 @@ class Pixels(NamedTuple):
     """(C,) float32, in [0, 1]."""
 
 
-class Window(NamedTuple):
+class View(NamedTuple):
     """What is cut out of each image: (height, width), by how much the images are padded, the side of the hole."""
 
     size: tuple[int, int]
@@ -80,7 +80,7 @@ def gather(
     draws: Tensor,
     row: Tensor,
     pixels: Pixels,
-    window: Window,
+    view: View,
     dtype: torch.dtype,
 ) -> Batch:
     """The images that the draws `row` name, as the first layer reads them.
@@ -92,15 +92,15 @@ def gather(
         draws: (R, width) int32, each beginning with the `PLACE` of its image.
         row: (B,) int64 into `draws`.
         pixels: how bytes become numbers.
-        window: the shape of the result.
+        view: the shape of the result.
         dtype: of the result.
 
     Returns:
-        x (B, window.channels, H, W), channels_last; truth (B, K) float32; label (B,) int64.
+        x (B, view.channels, H, W), channels_last; truth (B, K) float32; label (B,) int64.
     """
-    (height, width), count, classes = window.size, len(row), len(truths)
+    (height, width), count, classes = view.size, len(row), len(truths)
     x = torch.empty(
-        (count, window.channels, height, width),
+        (count, view.channels, height, width),
         dtype=dtype,
         device=images.device,
         memory_format=torch.channels_last,
@@ -108,7 +108,7 @@ def gather(
     truth, label = truths.new_empty((count, classes)), labels.new_empty(count)
     _gather[count, triton.cdiv(height * width, _PIXELS)](
         images, labels, truths, draws, row, *pixels, x, truth, label, draws.shape[1], images.shape[1], images.shape[2],
-        height, width, images.shape[3], classes, window.cutout, CHANNELS=window.channels,
+        height, width, images.shape[3], classes, view.cutout, CHANNELS=view.channels,
         CLASSES=triton.next_power_of_2(classes), PIXELS=_PIXELS, num_warps=_WARPS,
     )  # fmt: skip
     return Batch(x, truth, label)
