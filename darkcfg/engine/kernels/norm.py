@@ -21,10 +21,12 @@ _CHANNELS = 32
 _WARPS = 4
 _STAGES = 3
 """Tiles that are on their way at a time."""
-_PROGRAMS = 264
-"""That share the work, about: two for each multiprocessor of an H100 or H200."""
-_FEWER_PROGRAMS, _FEW_VALUES = 132, 2**22
+_PROGRAMS = 256
+"""That share the work, about: two for each multiprocessor of an H100 or H200; a power of 2, as tiles of parts are."""
+_FEWER_PROGRAMS, _FEW_VALUES = 128, 2**22
 """Of a smaller reduction, where adding up the parts takes longer than making them. Like the tiles found by trying."""
+_COUNTS = ["rows", "parts", "each", "programs_each"]
+"""Numbers that Triton shall not compile a kernel anew for."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ def _slope(z, below, GATE: tl.constexpr):
     return 0.5 * (1 + tl.math.erf(z * 0.7071067811865476)) + z * 0.3989422804014327 * tl.exp(-0.5 * z * z)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_COUNTS)
 def _moments(x_at, parts_at, rows, C, each, ROWS: tl.constexpr, CHANNELS: tl.constexpr, STAGES: tl.constexpr):
     """Of `each` rows a program: their mean, and the sum of squares around it."""
     part, first = tl.program_id(0), tl.program_id(0).to(tl.int64) * each
@@ -114,7 +116,7 @@ def _moments(x_at, parts_at, rows, C, each, ROWS: tl.constexpr, CHANNELS: tl.con
     tl.store(at + C, tl.sum(squares, 0) - sums * sums / count, inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_COUNTS)
 def _normalise(
     x_at, residual_at, y_at, parts_at, saved_at, scale_at, bias_at, rolling_at, t_at, rows, parts, each, momentum, eps,
     below, programs_each, C, PARTS: tl.constexpr, ROWS: tl.constexpr, CHANNELS: tl.constexpr, STAGES: tl.constexpr,
@@ -155,7 +157,7 @@ def _normalise(
         tl.store(y_at + place, y.to(y_at.dtype.element_ty), mask)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_COUNTS)
 def _slopes(
     x_at, dy_at, saved_at, scale_at, bias_at, parts_at, rows, each, below, C,
     ROWS: tl.constexpr, CHANNELS: tl.constexpr, STAGES: tl.constexpr, GATE: tl.constexpr,
@@ -183,7 +185,7 @@ def _slopes(
     tl.store(at + C, tl.sum(weighted, 0), inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_COUNTS)
 def _return(
     x_at, dy_at, dx_at, parts_at, saved_at, scale_at, bias_at, gradients_at, rows, parts, below, programs_each, C,
     PARTS: tl.constexpr, ROWS: tl.constexpr, CHANNELS: tl.constexpr, STAGES: tl.constexpr, GATE: tl.constexpr,
