@@ -68,6 +68,7 @@ def step_text(result: Result) -> str:
         f"On {device(result)} in {result['precision']}. Ceilings, measured in the same process: "
         f"{per_second(ceilings['flops_per_s'], 'FLOP')} in a product of {matrices}, "
         f"{per_second(ceilings['bytes_per_s'], 'B')} in a copy of {in_bytes(ceilings['copied'])}."
+        + (f" At commit `{result['commit']}`." if "commit" in result else "")
     )
     return "\n\n".join([table(header, rows), text])
 

@@ -64,14 +64,19 @@ def train(job: dict[str, Any], args: argparse.Namespace) -> list[Result]:
     words += [word for setting in job.get("settings", []) for word in ("--set", setting)]
     began = time.monotonic()
     process = subprocess.run([sys.executable, "-m", "darkcfg", *words], capture_output=True, text=True, check=False)
-    # The record names no folder of the machine it was made on.
-    command = " ".join(["darkcfg", *words]).replace(args.data_dir, "DIR").replace(args.runs_dir, "RUNS")
-    facts: Result = {"name": job["name"], "command": command, "workers": args.workers}
+    facts: Result = {"name": job["name"], "command": " ".join(["darkcfg", *words]), "workers": args.workers}
     facts["wall_seconds"] = (time.monotonic() - began) / count
     if process.returncode:
         return [facts | {"seed": first, "error": process.stderr[-2000:]}]
     results = json.loads(process.stdout)
-    return [facts | {"seed": first + number} | with_record(result) for number, result in enumerate(results)]
+    found = [facts | {"seed": first + number} | with_record(result) for number, result in enumerate(results)]
+    # The record names no folder of the machine it was made on.
+    places = {job["data"]: Path(job["data"]).name, args.data_dir: "DIR", args.runs_dir: "RUNS"}
+    text = json.dumps(found)
+    for place, name in places.items():
+        text = text.replace(json.dumps(place)[1:-1], name)
+    anonymous: list[Result] = json.loads(text)
+    return anonymous
 
 
 def with_record(result: Result) -> Result:

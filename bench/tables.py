@@ -1,5 +1,5 @@
 """Writes the accuracy table of README.md and cfg/README.md from bench/results/zoo.json, which bench/sweep.py makes, and
-the tables of docs/performance.md from other results, which bench/speed.py names.
+the tables of docs/performance.md and docs/darknet.md from other results, which bench/speed.py and bench/parity.py name.
 
     python -m bench.tables            rewrite what is out of date
     python -m bench.tables --check    say what is, and leave with 1
@@ -14,6 +14,7 @@ import shlex
 import sys
 from typing import Any
 
+from bench import parity
 from bench.speed import PAGE, speed_blocks
 from darkcfg.engine.statistics import summarise
 from darkcfg.language.plan import read
@@ -47,7 +48,10 @@ def main() -> None:
     """Rewrite, or only check."""
     check = sys.argv[1:] == ["--check"]
     content = accuracy_text(json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else None)
-    blocks = {path: {"accuracy": content} for path in FILES} | {PAGE: speed_blocks()}
+    blocks = {path: {"accuracy": content} for path in FILES} | {
+        PAGE: speed_blocks(),
+        parity.PAGE: parity.parity_blocks(),
+    }
     for name in (found := outdated(blocks, write=not check)):
         print(f"{name} is out of date; run python -m bench.tables" if check else f"wrote {name}")
     sys.exit(1 if check and found else 0)

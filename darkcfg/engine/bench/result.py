@@ -107,7 +107,7 @@ class StepSpeed:
 
     @property
     def busy(self) -> float | None:
-        """Share of the time in which a kernel runs, if they run one after the other; None on a CPU."""
+        """Time of all kernels together, of the step's; above 1 some run beside each other. None where they were not counted."""
         return self.kernels.seconds / self.timing.seconds if self.kernels else None
 
     @property
