@@ -9,12 +9,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from darkcfg.engine.kernels.descent import Descent, Rule
+from darkcfg.engine.kernels.descent import Descent, Motion
 from darkcfg.engine.kernels.orthogonal import MOST_ROWS, SmallBanks
 from darkcfg.engine.kernels.parameters import Places
 from darkcfg.engine.kernels.table import Table
 from darkcfg.engine.muon import COEFFICIENTS, Muon
 from darkcfg.engine.optimizers import MakeRule
+from darkcfg.engine.rule import Group, Rule
 from darkcfg.engine.working import WorkingCopy
 from darkcfg.language.sections import Net
 
@@ -50,34 +51,32 @@ class FusedRules:
     def _made(
         self,
         kind: type[FusedSgd | FusedMuon],
-        groups: list[dict[str, Any]],
+        groups: list[Group],
         **options: Any,  # noqa: ANN401
-    ) -> torch.optim.Optimizer:
+    ) -> FusedSgd | FusedMuon:
         made = kind(groups, working=self.working, **options)
         self._tables += made.tables
         return made
 
 
-class FusedSgd(torch.optim.Optimizer):
+class FusedSgd(Rule):
     """torch.optim.SGD without dampening; `lr` is a device tensor in each group."""
 
-    def __init__(
-        self, groups: Iterable[dict[str, Any]], *, momentum: float, nesterov: bool, working: WorkingCopy
-    ) -> None:
-        super().__init__(groups, {"weight_decay": 0.0})
-        rules = [Rule(group["lr"], group["weight_decay"]) for group in self.param_groups]
+    def __init__(self, groups: Iterable[Group], *, momentum: float, nesterov: bool, working: WorkingCopy) -> None:
+        super().__init__(groups)
+        rules = [Motion(group["lr"], group["weight_decay"]) for group in self.param_groups]
         self._descent = Descent(rules, momentum, working.dtype, nesterov=nesterov)
         self.tables = [self._descent.table]
         self._working = working
 
     @torch.no_grad()
-    def step(self, closure: None = None) -> None:  # type: ignore[override]  # noqa: ARG002 - no closure is ever given
+    def step(self) -> None:
         """One update of every parameter that has a gradient."""
         places = [
             (found, number)
             for number, group in enumerate(self.param_groups)
             for parameter in group["params"]
-            if (found := _places(parameter, _momentum(self, parameter), self._working))
+            if (found := _places(parameter, self.momentum(parameter), self._working))
         ]
         if places:
             self._descent.update(places)
@@ -89,38 +88,29 @@ class FusedMuon(Muon):
     Filter banks with more than `MOST_ROWS` rows and columns go Muon's own way.
     """
 
-    def __init__(self, groups: Iterable[dict[str, Any]], *, momentum: float, working: WorkingCopy) -> None:
+    def __init__(self, groups: Iterable[Group], *, momentum: float, working: WorkingCopy) -> None:
         super().__init__(groups, momentum)
         self._working = working
         self._banks = [SmallBanks(COEFFICIENTS, working.dtype) for _ in self.param_groups]
         self.tables = [table for banks in self._banks for table in (banks.parts, banks.matrices)]
 
     @torch.no_grad()
-    def step(self, closure: None = None) -> None:  # type: ignore[override]  # noqa: ARG002 - no closure is ever given
+    def step(self) -> None:
         """One update of every parameter that has a gradient."""
         for group, banks in zip(self.param_groups, self._banks, strict=True):
             small = [p for p in group["params"] if min(len(p), p.numel() // len(p)) <= MOST_ROWS]
-            found = [_places(p, _momentum(self, p), self._working) for p in small]
+            found = [_places(p, self.momentum(p), self._working) for p in small]
             if places := [place for place in found if place]:
-                banks.update(places, group["lr"], group["momentum"])
+                banks.update(places, group["lr"], self.factor)
             is_small = set(map(id, small))
-            self._update_large([p for p in group["params"] if id(p) not in is_small], group["lr"], group["momentum"])
+            self._update_large([p for p in group["params"] if id(p) not in is_small], group["lr"])
 
-    def _update_large(self, parameters: list[Tensor], lr: Tensor, momentum: float) -> None:
+    def _update_large(self, parameters: list[Tensor], lr: Tensor) -> None:
         pairs = [self._working.pair_of[id(p)] for p in parameters]
         self._working.widen(pairs, is_first=True)
         if present := [p for p in parameters if p.grad is not None]:
-            self._update(present, lr, momentum)
+            self._update(present, lr)
             self._working.follow(pairs)
-
-
-def _momentum(optimizer: torch.optim.Optimizer, parameter: Tensor) -> Tensor:
-    """As torch.optim.SGD keeps it, from the first update on."""
-    state = optimizer.state[parameter]
-    if "momentum_buffer" not in state:
-        state["momentum_buffer"] = torch.zeros_like(parameter)
-    buffer: Tensor = state["momentum_buffer"]
-    return buffer
 
 
 def _places(parameter: Tensor, momentum: Tensor, working: WorkingCopy) -> Places | None:

@@ -8,42 +8,37 @@ filter bank rescaled to a fixed norm before the update. torch.optim.Muon takes m
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import torch
 from torch import Tensor
+
+from darkcfg.engine.rule import Group, Rule
 
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 """Of the quintic that moves singular values towards 1 (the same source)."""
 
 
-class Muon(torch.optim.Optimizer):
+class Muon(Rule):
     """Orthogonalised momentum for parameters of two or more dimensions; `lr` is a device tensor in each group."""
 
-    def __init__(self, groups: Iterable[dict[str, Any]], momentum: float) -> None:
-        super().__init__(groups, {"momentum": momentum, "weight_decay": 0.0})
+    def __init__(self, groups: Iterable[Group], momentum: float) -> None:
+        super().__init__(groups)
+        self.factor = momentum
 
     @torch.no_grad()
-    def step(self, closure: None = None) -> None:  # type: ignore[override]  # noqa: ARG002 - no closure is ever given
+    def step(self) -> None:
         """One update of every parameter that has a gradient."""
         for group in self.param_groups:
             if parameters := [p for p in group["params"] if p.grad is not None]:
-                self._update(parameters, group["lr"], group["momentum"])
+                self._update(parameters, group["lr"])
 
-    def _update(self, parameters: list[Tensor], lr: Tensor, momentum: float) -> None:
-        buffers = [self._buffer(p) for p in parameters]
+    def _update(self, parameters: list[Tensor], lr: Tensor) -> None:
+        buffers = [self.momentum(p) for p in parameters]
         gradients = [p.grad for p in parameters if p.grad is not None]
-        torch._foreach_mul_(buffers, momentum)
+        torch._foreach_mul_(buffers, self.factor)
         torch._foreach_add_(buffers, gradients)
-        ahead = torch._foreach_add(gradients, buffers, alpha=momentum)  # noqa: SLF001 - as torch's own optimizers
+        ahead = torch._foreach_add(gradients, buffers, alpha=self.factor)  # noqa: SLF001 - as torch's own optimizers
         self._apply(parameters, list(ahead), lr)
-
-    def _buffer(self, parameter: Tensor) -> Tensor:
-        state = self.state[parameter]
-        if "momentum_buffer" not in state:
-            state["momentum_buffer"] = torch.zeros_like(parameter)
-        buffer: Tensor = state["momentum_buffer"]
-        return buffer
 
     def _apply(self, parameters: list[Tensor], updates: list[Tensor], lr: Tensor) -> None:
         """Filters of one shape are made orthogonal together: fewer, larger products."""

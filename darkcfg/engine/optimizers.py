@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
+from darkcfg.engine import rule
 from darkcfg.engine.averaging import LateAverage, Lookahead
 from darkcfg.engine.muon import Muon
 from darkcfg.language.sections import Net
@@ -67,7 +68,7 @@ class Group:
         torch.mul(rate, self.factor, out=self.rate)
 
 
-MakeRule = Callable[[list[dict[str, Any]]], torch.optim.Optimizer]
+MakeRule = Callable[[list[rule.Group]], rule.Optimizer]
 """From groups of parameters to the optimizer that moves them."""
 
 
@@ -93,7 +94,7 @@ class Update:
 
     def __init__(self, net: Network, batches_per_epoch: float, batches: int, rules: Rules | None = None) -> None:
         self.groups: list[Group] = []
-        self.optimizers: list[torch.optim.Optimizer] = []
+        self.optimizers: list[rule.Optimizer] = []
         self.recipe = recipe = net.plan.net
         self.device = next(net.parameters()).device
         rows = [row for row in parameter_groups(net) if row.trained]

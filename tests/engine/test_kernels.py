@@ -22,7 +22,7 @@ from darkcfg.data.stream import Stream
 from darkcfg.engine.kernels import norm
 from darkcfg.engine.kernels.batch import Pixels, View, gather
 from darkcfg.engine.kernels.cross_entropy import cross_entropy
-from darkcfg.engine.kernels.descent import Descent, Rule
+from darkcfg.engine.kernels.descent import Descent, Motion
 from darkcfg.engine.kernels.orthogonal import SmallBanks
 from darkcfg.engine.kernels.parameters import Places
 from darkcfg.engine.kernels.pool import window_max, window_mean
@@ -212,7 +212,7 @@ def test_descent(nesterov: bool) -> None:
         {"params": parameters[2:], "lr": 0.2, "weight_decay": 0.0},
     ]
     sgd = torch.optim.SGD(groups, momentum=0.9, nesterov=nesterov)
-    descent = Descent([Rule(rates[0], 0.01), Rule(rates[1], 0.0)], 0.9, torch.float32, nesterov=nesterov)
+    descent = Descent([Motion(rates[0], 0.01), Motion(rates[1], 0.0)], 0.9, torch.float32, nesterov=nesterov)
     for _ in range(2):
         for place, parameter in zip(updated, parameters, strict=True):
             place.gradient.copy_(torch.randn_like(place.gradient))

@@ -19,7 +19,7 @@ _WARPS = 4
 _MORE_FIELDS = tl.constexpr(4)
 
 
-class Rule(NamedTuple):
+class Motion(NamedTuple):
     """How the parameters of one group move."""
 
     lr: Tensor
@@ -49,7 +49,7 @@ def _descend(
 class Descent:
     """Updates of a fixed set of parameters."""
 
-    def __init__(self, rules: Sequence[Rule], momentum: float, working_type: torch.dtype, *, nesterov: bool) -> None:
+    def __init__(self, rules: Sequence[Motion], momentum: float, working_type: torch.dtype, *, nesterov: bool) -> None:
         self.rules, self.momentum, self.nesterov = rules, momentum, nesterov
         self.type = TRITON_TYPES[working_type]
         self.decays = torch.tensor([rule.decay for rule in rules], device=rules[0].lr.device)
