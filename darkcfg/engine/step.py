@@ -237,7 +237,7 @@ class Step:
 def _pass(net: Network, augmentation: Augmentation, runtime: Runtime, tally: Tally) -> Pass:
     if runtime.kernels != "fused":
         return PlainPass(net, augmentation, runtime, tally)
-    from darkcfg.engine.fused import FusedPass
+    from darkcfg.engine.fused.minibatch import FusedPass
 
     return FusedPass(net, augmentation, runtime, tally)
 

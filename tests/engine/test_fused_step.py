@@ -6,6 +6,7 @@ Without a GPU the kernels run in Triton's interpreter (tests/conftest.py).
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -16,10 +17,10 @@ from engine.samples import CPU, SIZE, conv, head, plain, plan_of, residual, sect
 
 from darkcfg.data.recipe import Recipe
 from darkcfg.data.stream import Stream
-from darkcfg.engine.fused import FusedPass
+from darkcfg.engine.fused.layers import FusedNorm
+from darkcfg.engine.fused.minibatch import FusedPass
 from darkcfg.engine.kernels import norm, stem
 from darkcfg.engine.step import Step
-from darkcfg.engine.working import FusedNorm
 from darkcfg.network.assembly import Network, build
 
 CUDA = torch.cuda.is_available()
@@ -154,6 +155,15 @@ def test_a_loss_that_is_not_finite_is_counted() -> None:
     step.rates = torch.cat([step.rates, step.rates])
     step.run()
     assert step.take_totals().finite_batches == 1
+
+
+@pytest.mark.parametrize("name", ["net.weights", "net.safetensors"])
+def test_files_of_a_fused_run(name: str, tmp_path: Path) -> None:
+    net = trained(FUSED, residual(), 1).net.cpu().eval()
+    assert not net.layers[0].weight.is_contiguous()  # the kernels want other memory than files do
+    net.save_weights(tmp_path / name)
+    x = torch.rand(2, 3, SIZE, SIZE)
+    torch.testing.assert_close(build(net.plan, tmp_path / name)(x), net(x))
 
 
 def test_the_working_copy_follows_what_is_restored() -> None:

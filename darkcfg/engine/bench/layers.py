@@ -51,8 +51,8 @@ class _Wired(NamedTuple):
 def _wired(net: Network, runtime: Runtime) -> _Wired:
     if runtime.kernels != "fused":
         return _Wired(list(net.layers), net.wiring, net.prepare, lambda: None, None)
-    from darkcfg.engine.fused_optimizers import FusedRules
-    from darkcfg.engine.working import WorkingCopy
+    from darkcfg.engine.fused.rules import FusedRules
+    from darkcfg.engine.fused.working import WorkingCopy
 
     working = WorkingCopy(net, runtime.working_type)
     return _Wired(working.modules, working.wiring, working.prepare, working.branch.join, FusedRules(working))

@@ -6,12 +6,12 @@ import torch
 from torch import Tensor
 
 from darkcfg.data.augmentation import Augmentation, Batch
-from darkcfg.engine.fused_optimizers import FusedRules
+from darkcfg.engine.fused.rules import FusedRules
+from darkcfg.engine.fused.working import WorkingCopy
 from darkcfg.engine.kernels.batch import Pixels, View, gather
 from darkcfg.engine.kernels.cross_entropy import MOST_CLASSES, cross_entropy
 from darkcfg.engine.runtime import Runtime
 from darkcfg.engine.tally import Tally
-from darkcfg.engine.working import WorkingCopy
 from darkcfg.network.assembly import Network
 from darkcfg.network.image import Normalisation
 

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from darkcfg.engine.fused.working import WorkingCopy
 from darkcfg.engine.kernels.descent import Descent, Motion
 from darkcfg.engine.kernels.orthogonal import MOST_ROWS, SmallBanks
 from darkcfg.engine.kernels.parameters import Places
@@ -16,7 +17,6 @@ from darkcfg.engine.kernels.table import Table
 from darkcfg.engine.muon import COEFFICIENTS, Muon
 from darkcfg.engine.optimizers import MakeRule
 from darkcfg.engine.rule import Group, Rule
-from darkcfg.engine.working import WorkingCopy
 from darkcfg.language.sections import Net
 
 
