@@ -59,12 +59,7 @@ class BatchNorm(nn.Module):
         if self.frozen or not self.training:
             mean, variance = self.rolling.unbind()
             return F.batch_norm(x, mean, variance, self.weight, self.bias, eps=self.eps)
-        if x.numel() == x.shape[1]:
-            raise DarkcfgError(
-                "batch norm cannot train on one value a channel",
-                expected="a mini-batch of at least 2 images; it has batch / subdivisions of them",
-                received=f"an input of {' x '.join(map(str, x.shape))}",
-            )
+        check_has_variance(x)
         # Through .data, or zeroing them before a later forward would void the graph of this one.
         mean, variance = self.batch.data.unbind()
         return F.batch_norm(x, mean, variance, self.weight, self.bias, True, 1.0, self.eps)
@@ -72,6 +67,16 @@ class BatchNorm(nn.Module):
     def extra_repr(self) -> str:
         """Channels and constants, for printing the module."""
         return f"{len(self.weight)}, momentum={self.momentum:g}, eps={self.eps:g}" + ", frozen" * self.frozen
+
+
+def check_has_variance(x: Tensor) -> None:
+    """Raise DarkcfgError when (N, C, ...) holds one value a channel."""
+    if x.numel() == x.shape[1]:
+        raise DarkcfgError(
+            "batch norm cannot train on one value a channel",
+            expected="a mini-batch of at least 2 images; it has batch / subdivisions of them",
+            received=f"an input of {' x '.join(map(str, x.shape))}",
+        )
 
 
 class Statistics(nn.Module):

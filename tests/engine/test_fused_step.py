@@ -21,6 +21,7 @@ from darkcfg.engine.fused.layers import FusedNorm
 from darkcfg.engine.fused.minibatch import FusedPass
 from darkcfg.engine.kernels import norm, stem
 from darkcfg.engine.step import Step
+from darkcfg.language.errors import DarkcfgError
 from darkcfg.network.assembly import Network, build
 
 CUDA = torch.cuda.is_available()
@@ -49,6 +50,7 @@ NETWORKS: dict[str, str] = {
     + conv(8)
     + head(3),
     "two costs": residual() + section("cost", type="sse"),
+    "image read by others": section("maxpool", size=3, stride=1) + conv(8) + head(3),
     "pooling": conv(8) + section("maxpool", size=2, stride=2) + section("maxpool", size=2, stride=1) + head(3),
     "dropout": conv(8) + section("dropout", probability=0.0) + conv(8) + head(3),
 }
@@ -145,6 +147,12 @@ def test_statistics_that_move_by_the_step() -> None:
     assert bns
     for name in bns:
         torch.testing.assert_close(fused.net.state_dict()[name], plain_.net.state_dict()[name])
+
+
+def test_one_value_a_channel_has_no_variance() -> None:
+    layers = conv(4, size=SIZE, pad=0) + section("connected", output=3, activation="linear") + section("softmax")
+    with pytest.raises(DarkcfgError, match="one value a channel"):
+        trained(FUSED, layers, 1, batch=1)
 
 
 def test_a_loss_that_is_not_finite_is_counted() -> None:

@@ -16,7 +16,7 @@ from darkcfg.language.plan import Layer
 from darkcfg.language.sections.convolutional import Convolutional as ConvolutionalSpec
 from darkcfg.network.activations import FUNCTIONS
 from darkcfg.network.base import LayerModule
-from darkcfg.network.batchnorm import BatchNorm
+from darkcfg.network.batchnorm import BatchNorm, check_has_variance
 from darkcfg.network.convolutional import Convolutional
 from darkcfg.network.pooling import AveragePool, LocalAveragePool, MaxPool, Windows
 
@@ -34,8 +34,9 @@ class FusedNorm(nn.Module):
 
     def forward(self, x: Tensor, residual: Tensor | None = None) -> Tensor:
         """(N, C, H, W) of the working type to the same type, channels_last."""
-        norm = self.norm
-        return norm_activation(self.before(x), norm.weight, norm.bias, self.rolling, norm.eps, self.epilogue, residual)
+        norm, x = self.norm, self.before(x)
+        check_has_variance(x)
+        return norm_activation(x, norm.weight, norm.bias, self.rolling, norm.eps, self.epilogue, residual)
 
 
 class Pooling(nn.Module):

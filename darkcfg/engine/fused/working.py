@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import cast
 
 import torch
@@ -46,7 +46,11 @@ class Pair:
         self.is_padded = self.working.shape != master.shape
         # One layout for all that an update reads and writes, so that it passes over them as they lie in memory.
         master.data = master.data.contiguous(memory_format=memory)
-        self.gradient = torch.empty_like(master)
+
+    @cached_property
+    def gradient(self) -> Tensor:
+        """Room for the gradient in float32, for updates that want it so."""
+        return torch.empty_like(self.master)
 
     def own_part(self, of: Tensor) -> Tensor:
         """Without the channels that the master does not have."""
@@ -145,7 +149,7 @@ class WorkingCopy:
             layer.spec for layer, sources in zip(self.net.plan.layers, self._sources, strict=True) if IMAGE in sources
         ]
         padded = self.channels + -self.channels % _CHANNELS
-        if IMAGE in self.net.cost_sources or padded & (padded - 1):
+        if IMAGE in self.net.cost_sources:
             return self.channels
         return padded if all(isinstance(s, ConvolutionalSpec) and s.groups == 1 for s in readers) else self.channels
 

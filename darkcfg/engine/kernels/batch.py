@@ -39,7 +39,7 @@ class View(NamedTuple):
 @triton.jit
 def _gather(
     images_at, labels_at, truths_at, draws_at, row_at, scale_at, offset_at, fill_at, x_at, truth_at, label_at,
-    draws_width, padded_height, padded_width, height, width, channels, classes, cutout,
+    draws_width, padded_height, padded_width, height, width, channels, out_channels, classes, cutout,
     CHANNELS: tl.constexpr, CLASSES: tl.constexpr, PIXELS: tl.constexpr,
 ):  # fmt: skip
     image = tl.program_id(0)
@@ -63,8 +63,9 @@ def _gather(
     scale = tl.load(scale_at + channel, channel < channels, other=0.0)
     offset = tl.load(offset_at + channel, channel < channels, other=0.0)
     value = value * scale[None, :] + offset[None, :]
-    place = (image.to(tl.int64) * height * width + pixel)[:, None] * CHANNELS + channel[None, :]
-    tl.store(x_at + place, value.to(x_at.dtype.element_ty), (pixel < height * width)[:, None])
+    place = (image.to(tl.int64) * height * width + pixel)[:, None] * out_channels + channel[None, :]
+    written = (pixel < height * width)[:, None] & (channel < out_channels)[None, :]
+    tl.store(x_at + place, value.to(x_at.dtype.element_ty), written)
     if tl.program_id(1) == 0:
         label = tl.load(labels_at + index)
         tl.store(label_at + image, label)
@@ -108,7 +109,8 @@ def gather(
     truth, label = truths.new_empty((count, classes)), labels.new_empty(count)
     _gather[count, triton.cdiv(height * width, _PIXELS)](
         images, labels, truths, draws, row, *pixels, x, truth, label, draws.shape[1], images.shape[1], images.shape[2],
-        height, width, images.shape[3], classes, view.cutout, CHANNELS=view.channels,
+        height, width, images.shape[3], view.channels, classes, view.cutout,
+        CHANNELS=triton.next_power_of_2(view.channels),
         CLASSES=triton.next_power_of_2(classes), PIXELS=_PIXELS, num_warps=_WARPS,
     )  # fmt: skip
     return Batch(x, truth, label)
