@@ -33,6 +33,7 @@ def check_layers(net: Net, layers: Sequence[Layer], reader: Reader) -> None:
         _check_parts(layer, reader)
         _check_bias_policy(layer, reader)
         _check_initial(layer, reader)
+        _check_whitening(layer, reader)
 
 
 def _check_batch_norm(net: Net, layers: Sequence[Layer], reader: Reader) -> None:
@@ -112,6 +113,21 @@ def _check_initial(layer: Layer, reader: Reader) -> None:
     if spec.init == "zeros" or weights == 1:
         message = f"init_std={spec.init_std:g} needs weights that differ, and {'init=zeros' if weights > 1 else 'this is one'}"
         reader.report("error", "conflict", message, spec.span_of("init_std"), hint="delete the line")
+
+
+def _check_whitening(layer: Layer, reader: Reader) -> None:
+    spec = layer.spec
+    if not isinstance(spec, Convolutional) or not spec.whitening:
+        return
+    span, image = spec.span_of("whitening"), layer.inputs[0]
+    directions = image.c * spec.size**2
+    if layer.sources != (IMAGE,) or layer.index or spec.groups > 1:
+        message = "whitening=1 is for a first layer without groups"
+        reader.report("error", "conflict", message, span, hint="delete the line")
+    elif spec.filters > 2 * directions:
+        message = f"whitening=1 has no use for filters={spec.filters}"
+        expected = f"at most {2 * directions}, twice the {image.c} x {spec.size} x {spec.size} directions of a patch"
+        reader.report("error", "bad-value", message, spec.span_of("filters"), expected=expected)
 
 
 def _check_loss(layer: Layer, layers: Sequence[Layer], reader: Reader) -> None:

@@ -236,6 +236,12 @@ def _check_mixing(net: Net, reader: Reader) -> None:
         reader.report("error", "bad-value", message, span, expected="an odd number", received=str(net.blur), hint=hint)
 
 
+def _check_views(net: Net, reader: Reader) -> None:
+    if net.tta == "flip_translate" and has_input(net) and 0 < min(net.height, net.width) < 2:
+        message = "tta=flip_translate shifts images by a pixel, and these have no other one"
+        reader.report("error", "conflict", message, net.span_of("tta"), expected="height and width of at least 2")
+
+
 def _counted(number: int, noun: str) -> str:
     """`1 step`, `2 steps`."""
     return f"{number} {noun}{'s' * (number != 1)}"
@@ -259,4 +265,5 @@ _CHECKS: tuple[tuple[tuple[str, ...], Callable[[Net, Reader], None]], ...] = (
     (("width", "height", "crop_padding", "crop_padding_mode", "min_crop", "max_crop"), _check_augmentation),
     (_WARP_KEYS, _check_crop_padding),
     (("mixup", "cutmix", "mosaic", "blur"), _check_mixing),
+    (("tta", "height", "width"), _check_views),
 )

@@ -9,11 +9,10 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own convention
 from torch import Generator, Tensor
 
-from darkcfg.language.errors import DarkcfgError
-from darkcfg.language.plan import IMAGE, Layer
+from darkcfg.language.plan import Layer
 from darkcfg.language.sections.convolutional import Convolutional as Spec
 from darkcfg.network.activations import overwriting
-from darkcfg.network.base import LayerModule, bias_of, nothing, place
+from darkcfg.network.base import LayerModule, bias_of, nothing
 from darkcfg.network.batchnorm import BatchNorm
 from darkcfg.network.blur import blur_module
 from darkcfg.network.initialise import FILTERS, initialise
@@ -39,8 +38,6 @@ class Convolutional(LayerModule):
         self.blur = blur_module(spec.blur)
         self.centres_gradient = spec.grad_centr
         self.whitening = spec.whitening
-        if spec.whitening:
-            _check_whitening(spec, layer)
         initialise(FILTERS, spec, self.weight, self.bias, generator)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -110,16 +107,3 @@ def _covariance(images: Tensor, size: int) -> Tensor:
         total = total + patches @ patches.T
         count += patches.shape[1]
     return total / count
-
-
-def _check_whitening(spec: Spec, layer: Layer) -> None:
-    directions = layer.inputs[0].c * spec.size**2
-    if layer.sources != (IMAGE,) or spec.groups > 1:
-        raise DarkcfgError("whitening=1 is for a first layer without groups", where=place(layer))
-    if spec.filters > 2 * directions:
-        raise DarkcfgError(
-            "whitening=1 has more filters than directions to whiten",
-            where=place(layer),
-            expected=f"filters at most {2 * directions}, twice {layer.inputs[0].c} x {spec.size} x {spec.size}",
-            received=f"filters={spec.filters}",
-        )
