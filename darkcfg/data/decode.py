@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -55,12 +56,15 @@ class Survey:
 
 
 def stamp_of(path: str) -> tuple[int, int] | None:
-    """What tells a file from a changed one: size in bytes and time of change in nanoseconds; None if it is not there."""
+    """What tells a file from a changed one: size in bytes and time of change in nanoseconds; None if there is no file.
+
+    A pipe or a device, which could be waited for without end, is none.
+    """
     try:
         found = os.stat(path)  # noqa: PTH116 - many of these are asked, and a Path takes ten times as long
     except (OSError, ValueError):  # ValueError: no path could look like this
         return None
-    return found.st_size, found.st_mtime_ns
+    return (found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
 
 
 def survey(files: Sequence[ImageFile], fit: Fit, pool: Pool, bar: ProgressSink) -> Survey:

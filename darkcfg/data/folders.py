@@ -68,7 +68,8 @@ def _visible(folder: Path) -> list[Path]:
 
 
 def _is_image(path: Path) -> bool:
-    return path.suffix.lower() in SUFFIXES and not path.is_dir()
+    # A link that leads nowhere is named later, as missing; a folder or a pipe is none.
+    return path.suffix.lower() in SUFFIXES and (path.is_file() or not path.exists())
 
 
 def _list(folder: Path) -> Listing:

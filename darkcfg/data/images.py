@@ -27,7 +27,7 @@ def read_image(path: str | os.PathLike[str], fit: Fit) -> Images:
     several. Raises DataError, whose `received` says what is wrong: missing, empty, not an image, cut.
     """
     try:
-        with Image.open(path) as image:
+        with _open(path) as image:
             pixels = np.asarray(_colour(ImageOps.exif_transpose(image)))
     except Exception as error:  # Pillow's readers raise more than a dozen unrelated types for a broken file
         raise DataError("an image cannot be read", where=path, received=_reason(Path(path), error)) from error
@@ -38,7 +38,7 @@ def read_image(path: str | os.PathLike[str], fit: Fit) -> Images:
 def size_of(path: str | os.PathLike[str], fit: Fit) -> tuple[int, int]:
     """Height and width that `read_image` will give, from the header alone; raises DataError as it does, but for cut ones."""
     try:
-        with Image.open(path) as image:
+        with _open(path) as image:
             _check_mode(image)
             width, height = image.size
             turned = fit.train_side is not None and image.getexif().get(ExifTags.Base.Orientation) in _TURNED
@@ -47,6 +47,13 @@ def size_of(path: str | os.PathLike[str], fit: Fit) -> tuple[int, int]:
     if fit.train_side is None:
         return fit.shape[1:]
     return reduced_size(*((width, height) if turned else (height, width)), fit.train_side)
+
+
+def _open(path: str | os.PathLike[str]) -> Image.Image:
+    """As Pillow, but a pipe or a device, which could be waited for without end, is no file."""
+    if not Path(path).is_file():
+        raise FileNotFoundError(path)
+    return Image.open(path)
 
 
 def _colour(image: Image.Image) -> Image.Image:

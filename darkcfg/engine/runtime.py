@@ -74,7 +74,7 @@ def _choose_device(wanted: str) -> tuple[torch.device, Choice]:
         return torch.device("cpu"), Choice("device", f"cpu, {threads} threads", "no CUDA device was found")
     try:
         device = torch.device(wanted)
-        torch.empty(1, device=device)
+        torch.zeros(1, device=device).item()  # which a device without memory, such as `meta`, cannot do
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         reason = str(error).strip().splitlines()[0]
         known = "auto, cpu, cuda or cuda:N"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -146,3 +147,8 @@ def test_more_images_than_memory(parts: Path, monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr("darkcfg.data.decode.np.zeros", full)
     assert "do not fit into memory" in refused(parts).what
+
+
+def test_a_pipe_among_the_images_is_not_waited_for(parts: Path) -> None:
+    os.mkfifo(parts / "train" / "good" / "pipe.png")
+    assert any("good/pipe.png" in note for note in load(parts).notes)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -127,3 +128,10 @@ def test_broken_images_say_what_is_wrong(tmp_path: Path, kind: str, reason: str)
         read_image(path, Fit((3, 4, 4)))
     assert caught.value.where == path
     assert reason in str(caught.value.received)
+
+
+def test_a_pipe_is_no_image(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.png")
+    with pytest.raises(DataError) as caught:
+        read_image(tmp_path / "pipe.png", Fit((3, 4, 4)))
+    assert caught.value.received == "there is no such file"

@@ -44,7 +44,7 @@ def test_deterministic_fixes_the_algorithms() -> None:
     assert switches() == (True, False, "ieee", "ieee", False)
 
 
-@pytest.mark.parametrize("device", ["cuda:99", "nonsense", "cpu:x", "", "meta:3:4"])
+@pytest.mark.parametrize("device", ["cuda:99", "nonsense", "cpu:x", "", "meta", "meta:3:4"])
 def test_a_device_that_is_not_there(device: str) -> None:
     with pytest.raises(UsageError) as caught:
         choices(device)
