@@ -2,6 +2,8 @@
 
     darkcfg bench cfg/res3.cfg --batches 64,128,512 --json > bench/results/step.json
     python -m bench.peers --out bench/results/peers.json --data-dir DIR
+    python -m bench.peers --out bench/results/peers_cpu.json --data-dir DIR --device cpu --batches 64,128 --rounds 12 \
+        --seconds 1.5 --only "darkcfg, sgd" --only "by hand" --only darkcfg
     python -m bench.commands --out bench/results/commands.json --data-dir DIR
 
 A block whose result is not there says so; bench/tables.py writes them.
@@ -29,6 +31,7 @@ def speed_blocks(folder: Path = RESULTS) -> dict[str, str]:
         "step": block(folder / "step.json", step_text),
         "parts": block(folder / "step.json", parts_text),
         "peers": block(folder / "peers.json", peers_text),
+        "peers-cpu": block(folder / "peers_cpu.json", peers_text),
         "commands": block(folder / "commands.json", commands_text),
     }
 
@@ -111,9 +114,12 @@ def peers_text(result: Result) -> str:
         for name, speeds in found.items()
     )
     note = f" Data: {result['data']}, {result['data_note']}." if result["data_note"] else ""
+    workers = (
+        f" {result['workers']} loading processes of the usual script." if any("usual" in name for name in found) else ""
+    )
     text = (
         f"Images/s with `{result['cfg']}` on {result['device']}, and in brackets the ratio to darkcfg with SGD, which is "
-        f"what the others use; medians of alternating blocks. {result['workers']} loading processes of the usual script. "
+        f"what the others use; medians of alternating blocks.{workers} "
         f"At commit `{result['commit']}` with torch {result['hardware']['torch']}.{note}"
     )
     return "\n\n".join([table(("", *(f"batch {batch:,}" for batch in batches)), rows), text])
