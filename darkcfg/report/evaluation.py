@@ -32,7 +32,7 @@ def evaluation_text(evaluation: Evaluation, *, where: Mapping[str, str], columns
 def _summary(evaluation: Evaluation) -> list[str]:
     right = round(evaluation.top1 * evaluation.n)
     facts = [("accuracy", f"{percent(evaluation.top1)}  ({right} of {evaluation.n} right)")]
-    if evaluation.top5 is not None:
+    if evaluation.top5 is not None and evaluation.k < len(evaluation.classes):  # else every answer is among them
         facts.append((f"top-{evaluation.k}", percent(evaluation.top5)))
     facts.append(("loss", loss_text(evaluation.loss)))
     return [f"{pad(name, 8)}  {value}" for name, value in facts]
