@@ -61,3 +61,10 @@ def test_long_and_wide_names_keep_the_columns_straight() -> None:
     text = evaluation_text(evaluation, where={}, columns=44)
 
     assert "  猫                         70.00 %\n  a_very_lon...ss_number_1   80.00 %" in text
+
+
+def test_the_first_three_of_three_classes_say_nothing() -> None:
+    confusion = ((1, 0, 0), (0, 1, 0), (0, 1, 0))
+    evaluation = Evaluation(3, 2 / 3, 1.0, 3, 0.5, confusion, ("a", "b", "c"))
+
+    assert "top-" not in evaluation_text(evaluation, where=PLACES, columns=80)
