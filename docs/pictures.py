@@ -65,13 +65,16 @@ def picture(name: str, commands: tuple[str, ...]) -> str:
 
 
 def printed(command: str, folder: Path) -> str:
-    """What a command prints on a terminal's two streams, run in `folder`."""
+    """What a command prints on a terminal, run in `folder`; `train` says its result once there, on the stream of errors."""
     words = [sys.executable, "-m", *shlex.split(command)]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "100"}
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    if words[3] == "train":
+        streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
     done = subprocess.run(  # noqa: S603 - the commands above
-        words, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        words, cwd=folder, env=environment, text=True, check=False, **streams
     )
-    return done.stdout
+    return done.stdout or done.stderr
 
 
 def lines(command: str, output: str) -> list[str]:
