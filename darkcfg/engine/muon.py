@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
-from darkcfg.engine.rule import Group, Rule
+from darkcfg.engine.rule import ParameterGroup, Rule
 
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 """Of the quintic that moves singular values towards 1 (the same source)."""
@@ -21,9 +21,9 @@ COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 class Muon(Rule):
     """Orthogonalised momentum for parameters of two or more dimensions; `lr` is a device tensor in each group."""
 
-    def __init__(self, groups: Iterable[Group], momentum: float) -> None:
+    def __init__(self, groups: Iterable[ParameterGroup], momentum: float) -> None:
         super().__init__(groups)
-        self.factor = momentum
+        self.momentum = momentum
 
     @torch.no_grad()
     def step(self) -> None:
@@ -33,11 +33,11 @@ class Muon(Rule):
                 self._update(parameters, group["lr"])
 
     def _update(self, parameters: list[Tensor], lr: Tensor) -> None:
-        buffers = [self.momentum(p) for p in parameters]
+        buffers = [self.buffer(p) for p in parameters]
         gradients = [p.grad for p in parameters if p.grad is not None]
-        torch._foreach_mul_(buffers, self.factor)
+        torch._foreach_mul_(buffers, self.momentum)
         torch._foreach_add_(buffers, gradients)
-        ahead = torch._foreach_add(gradients, buffers, alpha=self.factor)  # noqa: SLF001 - as torch's own optimizers
+        ahead = torch._foreach_add(gradients, buffers, alpha=self.momentum)  # noqa: SLF001 - as torch's own optimizers
         self._apply(parameters, list(ahead), lr)
 
     def _apply(self, parameters: list[Tensor], updates: list[Tensor], lr: Tensor) -> None:

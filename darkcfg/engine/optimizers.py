@@ -68,7 +68,7 @@ class Group:
         torch.mul(rate, self.factor, out=self.rate)
 
 
-MakeRule = Callable[[list[rule.Group]], rule.Optimizer]
+MakeRule = Callable[[list[rule.ParameterGroup]], rule.Optimizer]
 """From groups of parameters to the optimizer that moves them."""
 
 

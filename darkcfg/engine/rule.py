@@ -13,14 +13,14 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-Group = dict[str, Any]
+ParameterGroup = dict[str, Any]
 """Parameters under `params`, their rate under `lr`, a tensor on the device, and `weight_decay`."""
 
 
 class Optimizer(Protocol):
     """As torch.optim.Optimizer."""
 
-    param_groups: list[Group]
+    param_groups: list[ParameterGroup]
 
     @property
     def state(self) -> MutableMapping[Any, Any]:
@@ -36,7 +36,7 @@ class Optimizer(Protocol):
 class Rule:
     """An optimizer of ours."""
 
-    def __init__(self, groups: Iterable[Group]) -> None:
+    def __init__(self, groups: Iterable[ParameterGroup]) -> None:
         self.param_groups = list(groups)
         self.state: defaultdict[Tensor, dict[str, Tensor]] = defaultdict(dict)
 
@@ -46,8 +46,8 @@ class Rule:
             for parameter in group["params"]:
                 parameter.grad = None
 
-    def momentum(self, parameter: Tensor) -> Tensor:
-        """The buffer of a parameter, made when it is first asked for; under the name that torch.optim.SGD gives it."""
+    def buffer(self, parameter: Tensor) -> Tensor:
+        """The momentum of a parameter, made when it is first asked for; under the name that torch.optim.SGD gives it."""
         state = self.state[parameter]
         if "momentum_buffer" not in state:
             state["momentum_buffer"] = torch.zeros_like(parameter)

@@ -16,7 +16,7 @@ from darkcfg.engine.kernels.parameters import Places
 from darkcfg.engine.kernels.table import Table
 from darkcfg.engine.muon import COEFFICIENTS, Muon
 from darkcfg.engine.optimizers import MakeRule
-from darkcfg.engine.rule import Group, Rule
+from darkcfg.engine.rule import ParameterGroup, Rule
 from darkcfg.language.sections import Net
 
 
@@ -51,7 +51,7 @@ class FusedRules:
     def _made(
         self,
         kind: type[FusedSgd | FusedMuon],
-        groups: list[Group],
+        groups: list[ParameterGroup],
         **options: Any,  # noqa: ANN401
     ) -> FusedSgd | FusedMuon:
         made = kind(groups, working=self.working, **options)
@@ -62,7 +62,9 @@ class FusedRules:
 class FusedSgd(Rule):
     """torch.optim.SGD without dampening; `lr` is a device tensor in each group."""
 
-    def __init__(self, groups: Iterable[Group], *, momentum: float, nesterov: bool, working: WorkingCopy) -> None:
+    def __init__(
+        self, groups: Iterable[ParameterGroup], *, momentum: float, nesterov: bool, working: WorkingCopy
+    ) -> None:
         super().__init__(groups)
         rules = [Motion(group["lr"], group["weight_decay"]) for group in self.param_groups]
         self._descent = Descent(rules, momentum, working.dtype, nesterov=nesterov)
@@ -76,7 +78,7 @@ class FusedSgd(Rule):
             (found, number)
             for number, group in enumerate(self.param_groups)
             for parameter in group["params"]
-            if (found := _places(parameter, self.momentum(parameter), self._working))
+            if (found := _places(parameter, self.buffer(parameter), self._working))
         ]
         if places:
             self._descent.update(places)
@@ -88,7 +90,7 @@ class FusedMuon(Muon):
     Filter banks with more than `MOST_ROWS` rows and columns go Muon's own way.
     """
 
-    def __init__(self, groups: Iterable[Group], *, momentum: float, working: WorkingCopy) -> None:
+    def __init__(self, groups: Iterable[ParameterGroup], *, momentum: float, working: WorkingCopy) -> None:
         super().__init__(groups, momentum)
         self._working = working
         self._banks = [SmallBanks(COEFFICIENTS, working.dtype) for _ in self.param_groups]
@@ -99,9 +101,9 @@ class FusedMuon(Muon):
         """One update of every parameter that has a gradient."""
         for group, banks in zip(self.param_groups, self._banks, strict=True):
             small = [p for p in group["params"] if min(len(p), p.numel() // len(p)) <= MOST_ROWS]
-            found = [_places(p, self.momentum(p), self._working) for p in small]
+            found = [_places(p, self.buffer(p), self._working) for p in small]
             if places := [place for place in found if place]:
-                banks.update(places, group["lr"], self.factor)
+                banks.update(places, group["lr"], self.momentum)
             is_small = set(map(id, small))
             self._update_large([p for p in group["params"] if id(p) not in is_small], group["lr"])
 
