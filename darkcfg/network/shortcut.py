@@ -42,7 +42,7 @@ class _Product(torch.autograd.Function):
         return gradient * x
 
 
-_WRONG: Mapping[str, Callable[[Tensor], Tensor]] = {"gate": _Gate.apply, "product": _Product.apply}
+WRONG_GRADIENTS: Mapping[str, Callable[[Tensor], Tensor]] = {"gate": _Gate.apply, "product": _Product.apply}
 
 
 def _by_sum(weight: Tensor) -> Tensor:
@@ -74,7 +74,7 @@ class Shortcut(LayerModule):
     def __init__(self, spec: Spec, layer: Layer, _: Generator) -> None:
         super().__init__()
         self.alpha, self.beta = spec.alpha, spec.beta
-        self.identity = _WRONG.get(spec.backward)
+        self.identity = WRONG_GRADIENTS.get(spec.backward)
         self.activation = overwriting(spec.activation, spec.gelu)
         each = spec.factors_each(layer.output)
         self.weight = nn.Parameter(torch.ones(len(layer.sources), each)) if each else None
