@@ -6,12 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from darkcfg.language.errors import DataError
 from darkcfg.language.plan import Plan
 
 Floats = NDArray[np.floating[Any]]
+
+_IMAGES = 8
+"""Random images, where there are no others."""
 
 
 def read_images(path: Path, plan: Plan) -> Floats:
@@ -65,6 +69,20 @@ def read_truth(path: Path, plan: Plan, images: int) -> Floats:
             help="classes count from 0" if truth.max() == classes and truth.min() > 0 else None,
         )  # fmt: skip
     return np.eye(classes, dtype=np.float32)[truth]
+
+
+def batch_of(plan: Plan, images: Path | None, truth: Path | None, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Images (N, C, H, W) and truth (N, classes) of two files; random ones without.
+
+    Raises:
+        DataError: as `read_images` and `read_truth`.
+    """
+    if images is not None and truth is not None:
+        x = read_images(images, plan)
+        return torch.tensor(x), torch.tensor(read_truth(truth, plan, len(x)))
+    random = np.random.default_rng(seed)
+    made = random.random((_IMAGES, *plan.net.image), np.float32)
+    return torch.tensor(made), torch.eye(plan.outputs)[torch.arange(_IMAGES) % plan.outputs]
 
 
 def _read(path: Path) -> NDArray[Any]:

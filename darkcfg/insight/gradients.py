@@ -287,6 +287,7 @@ the squares' factor 2 are consistent within the objective, and told apart from t
 
 def _off_kinks(x: Tensor, generator: Generator) -> Tensor:
     """The values moved by a thousandth of their size, for zeros behind a relu and equals in a window are kinks."""
+    x = x.detach()  # a view of a parameter wants a gradient even where none is recorded
     size = float(x.square().mean().sqrt()) or 1.0
     return x + 1e-3 * size * torch.randn(x.shape, generator=generator, dtype=x.dtype)
 
