@@ -30,7 +30,7 @@ from darkcfg.language.zoo import find_cfg
 @set_option
 @device_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(  # noqa: PLR0913, PLR0917 - one argument for each option
+def command(  # noqa: PLR0913 - one argument for each option
     cfg: str, weights: Path | None, images: Path | None, truth: Path | None, seed: int, settings: tuple[str, ...],
     device: str, *, as_json: bool,
 ) -> None:  # fmt: skip

@@ -23,8 +23,12 @@ from darkcfg.language.zoo import find_cfg
     "--truth", metavar="T.npy", required=True, type=click.Path(path_type=Path),
     help="Their classes: (N,) integers from 0, or (N, classes) floats.",
 )  # fmt: skip
-@click.option("--precision", type=click.Choice(["fp32", "fp64"]), default="fp32", show_default=True, help="Of the step.")
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Of weights without WEIGHTS.")
+@click.option(
+    "--precision", type=click.Choice(["fp32", "fp64"]), default="fp32", show_default=True, help="Of the step."
+)
+@click.option(
+    "--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Of weights without WEIGHTS."
+)
 @set_option
 @device_option
 def command(  # noqa: PLR0913, PLR0917 - one argument for each option

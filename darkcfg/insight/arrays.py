@@ -41,7 +41,8 @@ def read_images(path: Path, plan: Plan) -> Floats:
             received=f"values from {x.min():g} to {x.max():g}",
             help="give pixels / 255; the network applies [net] mean and std itself",
         )  # fmt: skip
-    return x
+    images: Floats = x
+    return images
 
 
 def read_truth(path: Path, plan: Plan, images: int) -> Floats:
@@ -59,7 +60,8 @@ def read_truth(path: Path, plan: Plan, images: int) -> Floats:
         if truth.dtype.kind not in "fiub":
             raise DataError("the truth holds no numbers", where=path, expected=expected, received=received)
         _check_finite(truth, "truth", path)
-        return truth.astype(np.float32)
+        rows: Floats = truth.astype(np.float32)
+        return rows
     if truth.dtype.kind not in "iu":
         raise DataError("the numbers of the classes are no integers", where=path, expected=expected, received=received)
     if truth.min() < 0 or truth.max() >= classes:
@@ -68,7 +70,8 @@ def read_truth(path: Path, plan: Plan, images: int) -> Floats:
             received=f"numbers from {truth.min()} to {truth.max()}",
             help="classes count from 0" if truth.max() == classes and truth.min() > 0 else None,
         )  # fmt: skip
-    return np.eye(classes, dtype=np.float32)[truth]
+    one_hot: Floats = np.eye(classes, dtype=np.float32)[truth]
+    return one_hot
 
 
 def batch_of(plan: Plan, images: Path | None, truth: Path | None, seed: int) -> tuple[torch.Tensor, torch.Tensor]:

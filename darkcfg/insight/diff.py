@@ -52,7 +52,7 @@ class _Comparison:
         self.right = {name: self._in_shape(name, array) for name, array in self.b.items()}
         self.images = len(next((self.a[n] for n in ("input", "truth", "output.0") if n in self.a), np.zeros(0)))
         self.found: list[Finding] = []
-        self.replay = Replay(self.plan, lambda name: self.right.get(name, self.a.get(name))) if self._fits() else None
+        self.replay = Replay(self.plan, self._array) if self.plan and self._fits(self.plan) else None
 
     def result(self) -> Difference:
         """Everything, the findings in the order in which they are to be put right."""
@@ -74,9 +74,13 @@ class _Comparison:
             tuple(name for name in self.b if name not in self.a),
         )
 
-    def _fits(self) -> bool:
-        """Whether the plan is that of the arrays."""
-        return self.plan is not None and max(self._layers(), default=-1) < len(self.plan.layers)
+    def _array(self, name: str) -> Doubles | None:
+        """The second dump's, else the first's."""
+        return self.right.get(name, self.a.get(name))
+
+    def _fits(self, plan: Plan) -> bool:
+        """Whether a plan is that of the arrays."""
+        return max(self._layers(), default=-1) < len(plan.layers)
 
     def _layers(self) -> list[int]:
         return sorted({int(name.rpartition(".")[2]) for name in self.common if "." in name})
@@ -204,7 +208,11 @@ class _Comparison:
         if layer is None and "." in name:
             layer = int(name.rpartition(".")[2])
         kind, line = self._place(layer)
-        key, says, change = (cause.key, cause.says, cause.change if isinstance(cause, Storage) else cause.advice) if cause else ("", "", "")
+        key, says, change = (
+            (cause.key, cause.says, cause.change if isinstance(cause, Storage) else cause.advice)
+            if cause
+            else ("", "", "")
+        )
         self.found.append(Finding(direction, (name,), layer, kind, line, self.apart[name], key, says, change))
 
     def _place(self, layer: int | None) -> tuple[str, int | None]:
@@ -220,13 +228,21 @@ class _Comparison:
             if of not in merged:
                 merged[of] = finding
             elif finding.cause:
-                merged[of] = replace(merged[of], arrays=(*merged[of].arrays, *finding.arrays))
+                merged[of] = _together(merged[of], finding)
         yield from merged.values()
 
     def _row(self, layer: int) -> LayerRow:
         kind, line = self._place(layer)
         own = {name.rpartition(".")[0]: apart for name, apart in self.apart.items() if name.endswith(f".{layer}")}
         return LayerRow(layer, kind, line, own)
+
+
+def _together(first: Finding, finding: Finding) -> Finding:
+    """The first, with the arrays and the layer of another of the same cause."""
+    also = first.also
+    if finding.layer is not None and finding.layer not in {first.layer, *(layer for layer, _ in also)}:
+        also = (*also, (finding.layer, finding.line))
+    return replace(first, arrays=(*first.arrays, *finding.arrays), also=also)
 
 
 def _without_ones(array: Doubles) -> tuple[int, ...]:

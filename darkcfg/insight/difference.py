@@ -56,13 +56,15 @@ class Finding:
     says: str
     change: str
     """What to do."""
+    also: tuple[tuple[int, int | None], ...] = ()
+    """Other layers, each with its line, that make the same mistake."""
 
     def as_json(self) -> dict[str, object]:
         """One of `findings`."""
         return {
             "direction": self.direction, "layer": self.layer, "type": self.type, "line": self.line,
             "arrays": list(self.arrays), **self.apart.as_json(), "cause": self.cause or None, "says": self.says,
-            "change": self.change or None,
+            "change": self.change or None, "also": [{"layer": layer, "line": line} for layer, line in self.also],
         }  # fmt: skip
 
 

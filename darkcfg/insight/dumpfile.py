@@ -62,7 +62,8 @@ def write_dump(dump: Dump, path: Path, layers: list[dict[str, object]]) -> None:
     """
     texts = {"format": FORMAT, "cfg": json.dumps([dump.file, dump.cfg]), "layers": json.dumps(layers)}
     with replacing(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, **{name: np.array(text) for name, text in texts.items()}, **dump.arrays)
+        arrays: dict[str, Any] = {**{name: np.array(text) for name, text in texts.items()}, **dump.arrays}
+        np.savez(file, **arrays)
 
 
 def read_dump(path: Path) -> Dump:

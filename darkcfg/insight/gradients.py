@@ -11,6 +11,7 @@ import copy
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Generator, Tensor
@@ -77,7 +78,10 @@ def check_gradients(net: Network, x: Tensor, truth: Tensor, seed: int = 0) -> tu
             sources = twin.wiring.sources[layer.index]
             real = [_off_kinks(outputs[source], generator) for source in sources]
             made = [torch.randn(part.shape, generator=generator, dtype=part.dtype) for part in real]
-            subjects = [_layer_subject(layer, module, sources, *given) for given in ((real, "its inputs"), (made, "generated inputs"))]
+            subjects = [
+                _layer_subject(layer, module, sources, *given)
+                for given in ((real, "its inputs"), (made, "generated inputs"))
+            ]
             found += _worst(subjects, generator)
             found += _batch_norm_sums(layer, module, real, generator)
             if isinstance(module, CostModule):
@@ -99,7 +103,10 @@ def _layer_subject(
 
     def function(at: Mapping[str, Tensor]) -> Tensor:
         torch.manual_seed(0)
-        return torch.func.functional_call(module, {name: at[name] for name in trained}, tuple(at[n] for n in names))
+        output: Tensor = torch.func.functional_call(
+            module, {name: at[name] for name in trained}, tuple(at[n] for n in names)
+        )
+        return output
 
     return _Subject(layer, function, dict(zip(names, inputs, strict=True)) | trained, measured)
 
@@ -119,7 +126,9 @@ def _worst(subjects: Sequence[_Subject], generator: Generator, truth: Tensor | N
     for name, (error, measured) in errors.items():
         verdict, line, reason = _judged(layer, name, error, truth)
         of = name.partition(": ")[2] or name
-        yield GradientResult(layer.index, layer.type, line, of, error, verdict, f"on {measured}, against differences", reason)
+        yield GradientResult(
+            layer.index, layer.type, line, of, error, verdict, f"on {measured}, against differences", reason
+        )
 
 
 def _errors(subject: _Subject, generator: Generator) -> dict[str, float]:
@@ -128,7 +137,9 @@ def _errors(subject: _Subject, generator: Generator) -> dict[str, float]:
     output = subject.function(at)
     v = torch.randn(output.shape, generator=generator, dtype=output.dtype)
     gradients = (
-        torch.autograd.grad(output, list(at.values()), v, allow_unused=True) if output.requires_grad else [None] * len(at)
+        torch.autograd.grad(output, list(at.values()), v, allow_unused=True)
+        if output.requires_grad
+        else [None] * len(at)
     )
 
     def value(name: str, moved: Tensor) -> float:
@@ -144,7 +155,7 @@ def _errors(subject: _Subject, generator: Generator) -> dict[str, float]:
         for _ in range(DIRECTIONS):
             d = torch.randn(tensor.shape, generator=generator, dtype=tensor.dtype)
             expected = float((slope * d).sum())
-            deviation, size = _deviation(lambda moved, name=name: value(name, moved), tensor, d, expected, sizes[0])
+            deviation, size = _deviation(partial(value, name), tensor, d, expected, sizes[0])
             deviations.append(deviation)
             sizes.append(abs(size))
         scale = max(sizes)
@@ -214,7 +225,11 @@ def _batch_norm_sums(
         rest = scale * (v * normalised).sum(over, keepdim=True) * norm.eps / (variance + norm.eps)
         for name, sums, size in (
             ("sum of the input's gradient", gradient.sum(over, keepdim=True), gradient.abs()),
-            ("the same times the normalised input", (gradient * normalised).sum(over, keepdim=True) - rest, gradient.abs()),
+            (
+                "the same times the normalised input",
+                (gradient * normalised).sum(over, keepdim=True) - rest,
+                gradient.abs(),
+            ),
         ):
             whole = (scale * v).abs().sum(over, keepdim=True).maximum(size.sum(over, keepdim=True))
             error = float((sums.abs() / whole.clamp(min=torch.finfo(x.dtype).tiny)).max())
@@ -240,7 +255,9 @@ def _reported(layer: Layer, module: CostModule, scores: Tensor, truth: Tensor) -
 def _reported_reason(layer: Layer) -> str:
     if isinstance(layer.spec, CostSpec):
         factor = f", and multiplies it by scale={layer.spec.scale:g}" if layer.spec.scale != 1 else ""
-        return f"C's gradient of type={layer.spec.type_} leaves out the factor 2 of a square{factor}; the loss has it not"
+        return (
+            f"C's gradient of type={layer.spec.type_} leaves out the factor 2 of a square{factor}; the loss has it not"
+        )
     return "C's gradient is p - t, not divided by the temperature; the loss is"
 
 
@@ -259,8 +276,10 @@ def _passes_through(layer: Layer, name: str, _: Tensor | None) -> bool:
 def _truth_is_no_distribution(layer: Layer, name: str, truth: Tensor | None) -> bool:
     if truth is None or (layer.type, name) != ("softmax", "loss"):
         return False
-    return bool(((truth.sum(1) - 1).abs() > 1e-6).any()) or getattr(layer.spec, "groups", 1) > 1 or bool(
-        getattr(layer.spec, "spatial", False)
+    return (
+        bool(((truth.sum(1) - 1).abs() > 1e-6).any())
+        or getattr(layer.spec, "groups", 1) > 1
+        or bool(getattr(layer.spec, "spatial", False))
     )
 
 

@@ -61,7 +61,9 @@ class Replay:
                 total += gradient if place == source else 0
             reached = True
         if source in self.net.cost_sources:
-            cost = self._cost_gradient(source, change if reader is not None and self._owns(reader, source) else unchanged, reader)
+            cost = self._cost_gradient(
+                source, change if reader is not None and self._owns(reader, source) else unchanged, reader
+            )
             if cost is None:
                 return None
             total += cost

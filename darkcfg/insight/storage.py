@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from darkcfg.insight.closeness import Doubles, distance
 
@@ -45,7 +47,12 @@ def storage_of(name: str, a: Doubles, b: Doubles, tolerance: float, images: int)
     if a.size != b.size:
         return None
     before = distance(a, b)
-    for storage in (*_orders(name, a, b), *_scales(name, a, b, images), *_shifts(name, a, b, tolerance), *_affine(name, a, b)):
+    for storage in (
+        *_orders(name, a, b),
+        *_scales(name, a, b, images),
+        *_shifts(name, a, b, tolerance),
+        *_affine(name, a, b),
+    ):
         if storage.undo is None:
             return storage
         undone = storage.undo(b)
@@ -63,12 +70,18 @@ def _orders(name: str, a: Doubles, b: Doubles) -> Iterator[Storage]:
         yield from _filters(a)
     if a.ndim == 4:
         if a.shape[1] > 1:
-            says = "the input channels are in the opposite order" if kind == "weight" else "the channels are in the opposite order"
+            says = (
+                "the input channels are in the opposite order"
+                if kind == "weight"
+                else "the channels are in the opposite order"
+            )
             change = "give RGB, red first" if a.shape[1] == 3 else "number the channels from 0 upwards"
             yield Storage("channels-reversed", says, change, _reshaped(a, lambda b: b[:, ::-1]))
         if a.shape[2] == a.shape[3] > 1:
             says = "height and width are exchanged: each map is transposed"
-            yield Storage("transposed", says, "store rows of an image after each other", _reshaped(a, lambda b: b.swapaxes(2, 3)))
+            yield Storage(
+                "transposed", says, "store rows of an image after each other", _reshaped(a, lambda b: b.swapaxes(2, 3))
+            )
     if b.shape == a.shape:
         yield from _rows(name, a, b)
 
@@ -76,7 +89,12 @@ def _orders(name: str, a: Doubles, b: Doubles) -> Iterator[Storage]:
 def _channels_last(a: Doubles) -> Iterator[Storage]:
     n, c, h, w = a.shape
     says = "the values are in the order N, H, W, C"
-    yield Storage("nhwc", says, "save array.transpose(0, 3, 1, 2), which is N, C, H, W", lambda b: b.reshape(n, h, w, c).transpose(0, 3, 1, 2))
+    yield Storage(
+        "nhwc",
+        says,
+        "save array.transpose(0, 3, 1, 2), which is N, C, H, W",
+        lambda b: b.reshape(n, h, w, c).transpose(0, 3, 1, 2),
+    )
 
 
 def _filters(a: Doubles) -> Iterator[Storage]:
@@ -95,12 +113,27 @@ def _filters(a: Doubles) -> Iterator[Storage]:
         change = "compute a cross-correlation, as cuDNN's CUDNN_CROSS_CORRELATION, not a convolution"
         yield Storage("filters-turned", says, change, _reshaped(a, lambda b: b[:, :, ::-1, ::-1]))
         says = "the filters are in the order H, W, I, O"
-        yield Storage("hwio", says, "save array.transpose(3, 2, 0, 1), which is O, I, H, W", lambda b: b.reshape(h, w, i, o).transpose(3, 2, 0, 1))
+        yield Storage(
+            "hwio",
+            says,
+            "save array.transpose(3, 2, 0, 1), which is O, I, H, W",
+            lambda b: b.reshape(h, w, i, o).transpose(3, 2, 0, 1),
+        )
         says = "the filters are in the order O, H, W, I"
-        yield Storage("ohwi", says, "save array.transpose(0, 3, 1, 2), which is O, I, H, W", lambda b: b.reshape(o, h, w, i).transpose(0, 3, 1, 2))
+        yield Storage(
+            "ohwi",
+            says,
+            "save array.transpose(0, 3, 1, 2), which is O, I, H, W",
+            lambda b: b.reshape(o, h, w, i).transpose(0, 3, 1, 2),
+        )
     if i > 1:
         says = "outputs and inputs are exchanged: the filters are in the order I, O, H, W"
-        yield Storage("transposed", says, "save array.transpose(1, 0, 2, 3), which is O, I, H, W", lambda b: b.reshape(i, o, h, w).swapaxes(0, 1))
+        yield Storage(
+            "transposed",
+            says,
+            "save array.transpose(1, 0, 2, 3), which is O, I, H, W",
+            lambda b: b.reshape(i, o, h, w).swapaxes(0, 1),
+        )
 
 
 def _rows(name: str, a: Doubles, b: Doubles) -> Iterator[Storage]:
@@ -109,19 +142,26 @@ def _rows(name: str, a: Doubles, b: Doubles) -> Iterator[Storage]:
     if a.ndim == 2 and name == "truth":
         for by in (1, -1):
             says = f"the number of each class is {'one higher' if by == 1 else 'one lower'}"
-            yield Storage("classes-shifted", says, "number the classes from 0 in both", lambda b, by=by: np.roll(b, -by, 1))
+            yield Storage(
+                "classes-shifted", says, "number the classes from 0 in both", partial(np.roll, shift=-by, axis=1)
+            )
     for by in (1, -1):
         says = f"every row is that of the image {'before' if by == 1 else 'after'} it"
-        yield Storage("rows-shifted", says, "give image i and label i the same place in the batch", lambda b, by=by: np.roll(b, -by, 0))
+        yield Storage(
+            "rows-shifted",
+            says,
+            "give image i and label i the same place in the batch",
+            partial(np.roll, shift=-by, axis=0),
+        )
     if (order := _order_of(a.reshape(len(a), -1), b.reshape(len(b), -1))) is not None:
         says = "the rows (images) are in another order"
         yield Storage("rows-permuted", says, "use one order of the images for every array", lambda b: b[order])
 
 
-def _order_of(a: Doubles, b: Doubles) -> np.ndarray | None:
+def _order_of(a: Doubles, b: Doubles) -> NDArray[np.intp] | None:
     """For each row of `a` the row of `b` nearest to it, None where that is no permutation or none but the identity."""
     squares = (b * b).sum(1)[None] - 2 * a @ b.T
-    order = squares.argmin(1)
+    order: NDArray[np.intp] = squares.argmin(1)
     if len(set(order.tolist())) < len(a) or (order == np.arange(len(a))).all():
         return None
     return order
@@ -142,33 +182,47 @@ def _scales(name: str, a: Doubles, b: Doubles, images: int) -> Iterator[Storage]
 
 def _named_factor(factor: float, images: int, *, is_gradient: bool) -> tuple[str, str, str]:
     """Sentence, key and advice."""
-    def near(value: float) -> bool:
-        return math.isclose(factor, value, rel_tol=1e-3)
+    for value, *named in _gradient_factors(images) if is_gradient else _OTHER_FACTORS:
+        if math.isclose(factor, value, rel_tol=1e-3):
+            says, key, change = named
+            return says, key, change
+    what = "gradients" if is_gradient else "values"
+    return (is_gradient and _loss_scale(factor, images)) or (
+        f"all {what} are {factor:.6g} times as large", "factor", "look for a factor that one side applies",
+    )  # fmt: skip
 
-    if not is_gradient:
-        if near(255):
-            return "the values are bytes, 255 times as large", "bytes", "divide pixels by 255"
-        return f"all values are {factor:.6g} times as large", "factor", "look for a scale that one side applies"
-    if near(-1):
-        return "the sign is opposite", "sign", "C keeps the negative gradient, truth - output; a dump holds the derivative of the loss"
-    if images > 1 and near(images):
-        return f"the gradients are {images} times as large: the sum over the batch", "batch-sum", "divide by the images of the batch: a dump holds the gradient of the mean"
-    if images > 1 and near(-images):
-        return (
-            f"the gradients are {-images} times as large: C's deltas, truth - output, added up over the batch", "c-deltas",
-            f"divide by -{images}: a dump holds the gradient of the mean loss",
-        )  # fmt: skip
-    if images > 1 and near(1 / images):
-        return f"the gradients are divided by the {images} images twice", "batch-mean-twice", "divide once"
+
+_OTHER_FACTORS = ((255.0, "the values are bytes, 255 times as large", "bytes", "divide pixels by 255"),)
+
+
+def _gradient_factors(images: int) -> tuple[tuple[float, str, str, str], ...]:
+    """Factors with a name; those that a batch of one image does not have are left out."""
+    mean = "a dump holds the gradient of the mean loss"
+    sign = (-1.0, "the sign is opposite", "sign", f"C keeps the negative gradient, truth - output; {mean}")
+    if images < 2:
+        return (sign,)
+    sum_ = f"the gradients are {images} times as large: the sum over the batch"
+    deltas = f"the gradients are {-images} times as large: C's deltas, truth - output, added up over the batch"
+    twice = f"the gradients are divided by the {images} images twice"
+    return (
+        sign,
+        (float(images), sum_, "batch-sum", f"divide by the images of the batch: {mean}"),
+        (-float(images), deltas, "c-deltas", f"divide by -{images}: {mean}"),
+        (1 / images, twice, "batch-mean-twice", "divide once"),
+    )
+
+
+def _loss_scale(factor: float, images: int) -> tuple[str, str, str] | None:
+    """A power of two, perhaps times the images."""
     for sum_ in (1, images):
-        power = math.log2(factor / sum_) if factor > 0 else 0.0
-        if power >= 1 and abs(power - round(power)) < 1e-3:
+        power = math.log2(factor / sum_) if factor > 0 and sum_ else 0.0
+        if power > 0.5 and abs(power - round(power)) < 1e-3:
             also = f", and summed over the {images} images" if sum_ > 1 else ""
             return (
-                f"the gradients are {2 ** round(power):,} times as large: still multiplied by a loss scale{also}", "loss-scale",
-                "divide the gradients by the loss scale before they are used",
+                f"the gradients are {2 ** round(power):,} times as large: still multiplied by a loss scale{also}",
+                "loss-scale", "divide the gradients by the loss scale before they are used",
             )  # fmt: skip
-    return f"all gradients are {factor:.6g} times as large", "factor", "look for a factor on the loss"
+    return None
 
 
 def _shifts(name: str, a: Doubles, b: Doubles, tolerance: float) -> Iterator[Storage]:
@@ -180,9 +234,17 @@ def _shifts(name: str, a: Doubles, b: Doubles, tolerance: float) -> Iterator[Sto
         ours = a[:, :, max(0, -down) : h - max(0, down), max(0, -right) : w - max(0, right)]
         theirs = b[:, :, max(0, down) : h - max(0, -down), max(0, right) : w - max(0, -right)]
         if np.any(ours) and distance(ours, theirs) <= tolerance < distance(a, b):
-            ways = [f"{abs(by)} {word[by > 0]}" for by, word in ((down, ("up", "down")), (right, ("to the left", "to the right"))) if by]
+            ways = [
+                f"{abs(by)} {word[by > 0]}"
+                for by, word in ((down, ("up", "down")), (right, ("to the left", "to the right")))
+                if by
+            ]
             says = f"the map is shifted by {' and '.join(ways)} (pixels)"
-            yield Storage("shifted", says, "padding on the left and above is size / 2 with pad=1; check padding and origin of the window")
+            yield Storage(
+                "shifted",
+                says,
+                "padding on the left and above is size / 2 with pad=1; check padding and origin of the window",
+            )
             return
 
 
@@ -201,7 +263,12 @@ def _affine(name: str, a: Doubles, b: Doubles) -> Iterator[Storage]:
     says = "each channel is normalised already: (x - mean) / std with " + ", ".join(
         f"mean {m:.4g} std {s:.4g}" for m, s in zip(mean, std, strict=True)
     )
-    yield Storage("normalised", says, "save pixels / 255; [net] mean and std say what the network does with them", lambda b: (b - mean_b) / factor + mean_a)
+    yield Storage(
+        "normalised",
+        says,
+        "save pixels / 255; [net] mean and std say what the network does with them",
+        lambda b: (b - mean_b) / factor + mean_a,
+    )
 
 
 def _reshaped(a: Doubles, undo: Callable[[Doubles], Doubles]) -> Callable[[Doubles], Doubles]:

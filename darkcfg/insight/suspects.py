@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from darkcfg.insight.replay import Change
 from darkcfg.network.base import LayerModule
 from darkcfg.network.batchnorm import BatchNorm
+from darkcfg.network.connected import Connected
 from darkcfg.network.convolutional import Convolutional
 from darkcfg.network.cost import Softmax
 from darkcfg.network.shortcut import WRONG_GRADIENTS, Shortcut
@@ -39,36 +40,73 @@ def suspects() -> Iterator[Suspect]:
     yield from _of_shortcuts()
     yield from _of_batch_norm()
     yield from _of_activations()
-    yield Suspect("softmax-twice", "softmax is applied twice", "hand the scores, not probabilities, to the softmax or to the loss", _softmax_twice)
+    yield Suspect(
+        "softmax-twice",
+        "softmax is applied twice",
+        "hand the scores, not probabilities, to the softmax or to the loss",
+        _softmax_twice,
+    )
     yield Suspect(
         "filters-turned", "the filters are turned by 180 degrees: a convolution where darknet computes a cross-correlation",
         "use CUDNN_CROSS_CORRELATION; backwards turn them, forwards do not", _turn_filters,
     )  # fmt: skip
     yield Suspect("no-bias", "the bias is not added", "add the bias of each filter", _without_bias)
-    yield Suspect("tf32", "inputs and weights are rounded to TF32", "ask cuDNN for CUDNN_FMA_MATH, or compare with a larger --forward-tolerance", partial(_rounded, bits=13))
-    yield Suspect("bf16", "inputs and weights are rounded to bfloat16", "compute in float32 to compare", partial(_rounded, bits=16))
+    yield Suspect(
+        "tf32",
+        "inputs and weights are rounded to TF32",
+        "ask cuDNN for CUDNN_FMA_MATH, or compare with a larger --forward-tolerance",
+        partial(_rounded, bits=13),
+    )
+    yield Suspect(
+        "bf16",
+        "inputs and weights are rounded to bfloat16",
+        "compute in float32 to compare",
+        partial(_rounded, bits=16),
+    )
 
 
 def _of_shortcuts() -> Iterator[Suspect]:
     multiplied = "the gradient of the identity path is multiplied by "
     advice = "pass the gradient of the addition on unchanged, to the block and to the identity path"
-    yield Suspect("gate", multiplied + "leaky's slope at the block's input", advice, partial(_identity, WRONG_GRADIENTS["gate"]))
+    yield Suspect(
+        "gate", multiplied + "leaky's slope at the block's input", advice, partial(_identity, WRONG_GRADIENTS["gate"])
+    )
     yield Suspect("product", multiplied + "the block's input", advice, partial(_identity, WRONG_GRADIENTS["product"]))
-    yield Suspect("identity-gradient-lost", "the gradient of the identity path is lost", "add it to that of the block", partial(_identity, Tensor.detach))
-    yield Suspect("identity-lost", "the identity path is not added", "add the output that from= names", partial(_identity, lambda x: 0 * x))
-    yield Suspect("identity-twice", "the identity path is counted twice", "add it, and its gradient, once", partial(_identity, lambda x: 2 * x))
+    yield Suspect(
+        "identity-gradient-lost",
+        "the gradient of the identity path is lost",
+        "add it to that of the block",
+        partial(_identity, Tensor.detach),
+    )
+    yield Suspect(
+        "identity-lost",
+        "the identity path is not added",
+        "add the output that from= names",
+        partial(_identity, lambda x: 0 * x),
+    )
+    yield Suspect(
+        "identity-twice",
+        "the identity path is counted twice",
+        "add it, and its gradient, once",
+        partial(_identity, lambda x: 2 * x),
+    )
 
 
 def _of_batch_norm() -> Iterator[Suspect]:
     for eps in EPSILONS:
         says = f"batch norm adds eps={eps:g} to the variance"
-        yield Suspect("eps", says, "add the eps of the cfg, 1e-5 unless bn_eps says otherwise", partial(_norm, _epsilon(eps)))
+        yield Suspect(
+            "eps", says, "add the eps of the cfg, 1e-5 unless bn_eps says otherwise", partial(_norm, _epsilon(eps))
+        )
     yield Suspect(
         "variance-n-1", "batch norm divides the variance by n - 1", "divide by n to normalise; n - 1 is for nothing in a forward pass",
         partial(_norm, _unbiased),
     )  # fmt: skip
     yield Suspect(
-        "eps-outside", "batch norm divides by sqrt(variance) + 1e-6, as C's CPU build", "divide by sqrt(variance + 1e-5), as its GPU build", partial(_norm, _outside)
+        "eps-outside",
+        "batch norm divides by sqrt(variance) + 1e-6, as C's CPU build",
+        "divide by sqrt(variance + 1e-5), as its GPU build",
+        partial(_norm, _outside),
     )
     yield Suspect(
         "constant-statistics", "the gradient of batch norm takes mean and variance for constants",
@@ -85,7 +123,12 @@ def _of_activations() -> Iterator[Suspect]:
         "linear": lambda x: x, "relu": F.relu, "leaky with slope 0.01": partial(F.leaky_relu, negative_slope=0.01),
         "leaky with slope 0.1": partial(F.leaky_relu, negative_slope=0.1),
     }.items():  # fmt: skip
-        yield Suspect("activation", f"the activation is {name}", "use the activation of the cfg; darknet's leaky has slope 0.1", partial(_activation, lambda _, f=function: f))
+        yield Suspect(
+            "activation",
+            f"the activation is {name}",
+            "use the activation of the cfg; darknet's leaky has slope 0.1",
+            partial(_activation, partial(_instead, function)),
+        )
 
 
 def _identity(function: Callable[[Tensor], Tensor], module: LayerModule) -> bool:
@@ -102,6 +145,10 @@ def _activation(make: Callable[[Any], Any], module: LayerModule) -> bool:
     return True
 
 
+def _instead(function: Any, _: Any) -> Any:  # noqa: ANN401
+    return function
+
+
 class _Norm(nn.Module):
     """Batch norm by another formula."""
 
@@ -114,7 +161,8 @@ class _Norm(nn.Module):
         over = [axis for axis in range(x.ndim) if axis != 1]
         shape = [1, -1, *[1] * (x.ndim - 2)]
         normalised = self.formula(self, x, over)
-        return normalised * self.weight.view(shape) + self.bias.view(shape)
+        scaled: Tensor = normalised * self.weight.view(shape) + self.bias.view(shape)
+        return scaled
 
 
 def _norm(formula: Any, module: LayerModule) -> bool:  # noqa: ANN401
@@ -183,7 +231,7 @@ def _softmax_twice(module: LayerModule) -> bool:
 
 
 def _rounded(module: LayerModule, bits: int) -> bool:
-    if not hasattr(module, "weight") or isinstance(module, Shortcut):
+    if not isinstance(module, Convolutional | Connected):
         return False
     module.weight.data = _round(module.weight.data, bits)
     module.register_forward_pre_hook(lambda _, given: tuple(x + (_round(x, bits) - x).detach() for x in given))

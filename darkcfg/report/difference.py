@@ -37,11 +37,21 @@ def _verdict(found: Difference, names: tuple[str, str]) -> str:
 
 
 def _finding(finding: Finding, columns: int) -> list[str]:
-    place = "" if finding.layer is None else f": layer {finding.layer} [{finding.type}]" if finding.type else f": layer {finding.layer}"
+    place = (
+        ""
+        if finding.layer is None
+        else f": layer {finding.layer} [{finding.type}]"
+        if finding.type
+        else f": layer {finding.layer}"
+    )
     line = "" if finding.line is None else f", line {finding.line}"
     facts = (
         ("in", ", ".join(finding.arrays)),
-        ("measured", f"{_size(finding.apart.distance)} of its size, at most {_size(finding.apart.largest)} of its largest value"),
+        ("also", ", ".join(f"layer {n}" + (f" (line {line})" if line else "") for n, line in finding.also)),
+        (
+            "measured",
+            f"{_size(finding.apart.distance)} of its size, at most {_size(finding.apart.largest)} of its largest value",
+        ),
         ("recognised", finding.says or "nothing known explains it"),
         ("change", finding.change),
     )
@@ -68,7 +78,9 @@ def _table(found: Difference, columns: int) -> list[str]:
 
 
 def _worst(row: LayerRow, *, gradient: bool) -> Apart | None:
-    own = [a for name, a in row.apart.items() if name not in {"output", "gradient"} and ("gradient" in name) == gradient]
+    own = [
+        a for name, a in row.apart.items() if name not in {"output", "gradient"} and ("gradient" in name) == gradient
+    ]
     return max(own, key=lambda apart: (apart.differs, apart.distance), default=None)
 
 

@@ -82,6 +82,7 @@ def test_wrong_residual_gradient(backward: str) -> None:
     assert (finding.direction, finding.cause) == ("backward", backward)
     # both blocks do it; the last comes first
     assert finding.arrays == ("gradient.3", "gradient.0")
+    assert finding.also == ((3, line_of(3)),)
     assert (finding.layer, finding.type, finding.line) == (6, "shortcut", line_of(6))
 
 
@@ -187,13 +188,18 @@ def test_softmax_twice(monkeypatch: pytest.MonkeyPatch) -> None:
 
     found = compare(REFERENCE, Dump(dump_like(net).arrays))
 
-    assert {(f.direction, f.cause) for f in found.findings} == {("forward", "softmax-twice"), ("backward", "softmax-twice")}
+    assert {(f.direction, f.cause) for f in found.findings} == {
+        ("forward", "softmax-twice"),
+        ("backward", "softmax-twice"),
+    }
 
 
 def dump_like(net: Network) -> Dump:
     """As `step_of`, of a network that cannot be copied without what was changed in it."""
     x, truth = torch.tensor(REFERENCE.arrays["input"]), torch.tensor(REFERENCE.arrays["truth"])
-    arrays = {name: array for name, array in REFERENCE.arrays.items() if name.partition(".")[0] in ("weight", "bias", "scale")}
+    arrays = {
+        name: array for name, array in REFERENCE.arrays.items() if name.partition(".")[0] in ("weight", "bias", "scale")
+    }
     net.train()
     outputs = net.walk(x.requires_grad_(), range(10))
     for output in outputs.values():
@@ -259,7 +265,9 @@ def test_noise_is_named_by_its_place_and_given_no_cause() -> None:
 def test_files_without_a_cfg_and_with_a_few_arrays() -> None:
     few = ("output.0", "output.2", "gradient.2")
     first = Dump({name: REFERENCE.arrays[name] for name in few})
-    second = Dump({**first.arrays, "output.2": first.arrays["output.2"][:, ::-1], "gradient.2": -first.arrays["gradient.2"]})
+    second = Dump(
+        {**first.arrays, "output.2": first.arrays["output.2"][:, ::-1], "gradient.2": -first.arrays["gradient.2"]}
+    )
 
     found = compare(first, second)
 

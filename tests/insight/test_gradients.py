@@ -29,7 +29,9 @@ EACH_KIND: dict[str, str] = {
     "maxpool": section("convolutional", filters=4, size=1, activation="relu") + section("maxpool", size=3, stride=2),
     "avgpool": "[avgpool]\n",
     "local_avgpool": section("local_avgpool", size=2, stride=2),
-    "shortcut": CONV + CONV + section("shortcut", from_=-2, weights_type="per_channel", weights_normalization="softmax"),
+    "shortcut": CONV
+    + CONV
+    + section("shortcut", from_=-2, weights_type="per_channel", weights_normalization="softmax"),
     "route": CONV + section("route", layers="-1"),
     "scale_channels": CONV + "[avgpool]\n" + section("scale_channels", from_=-2, activation="logistic"),
     "sam": CONV + CONV + section("sam", from_=-2, activation="linear"),
