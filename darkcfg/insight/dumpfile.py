@@ -73,9 +73,10 @@ def read_dump(path: Path) -> Dump:
         DataError: the file is missing or no .npz, holds no array of a dump, or names that are none of the format's.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
-            if isinstance(file, np.ndarray):
-                raise DataError("this is a single array, not a dump", where=path, help="write it with numpy.savez")
+        file = np.load(path, allow_pickle=False)
+        if isinstance(file, np.ndarray):
+            raise DataError("this is a single array, not a dump", where=path, help="write it with numpy.savez")
+        with file:
             found = {name: file[name] for name in file.files}
     except FileNotFoundError:
         raise DataError("there is no such file", where=path) from None

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import torch
 from torch import Generator, Tensor
@@ -148,6 +149,8 @@ def _errors(subject: _Subject, generator: Generator) -> dict[str, float]:
             return float(((subject.function({**subject.at, name: moved}) - base) * v).sum())
 
     base = output.detach()
+    highest = max((float(t.abs().max()) for t in (base, *subject.at.values()) if t.numel()), default=0.0)
+    rounding = 16 * torch.finfo(torch.float64).eps * highest * float(v.norm())
     found = {}
     for (name, tensor), gradient in zip(subject.at.items(), gradients, strict=True):
         slope = torch.zeros_like(tensor) if gradient is None else gradient
@@ -155,7 +158,7 @@ def _errors(subject: _Subject, generator: Generator) -> dict[str, float]:
         for _ in range(DIRECTIONS):
             d = torch.randn(tensor.shape, generator=generator, dtype=tensor.dtype)
             expected = float((slope * d).sum())
-            deviation, size = _deviation(partial(value, name), tensor, d, expected, sizes[0])
+            deviation, size = _deviation(partial(value, name), tensor, d, _Expected(expected, sizes[0], rounding))
             deviations.append(deviation)
             sizes.append(abs(size))
         scale = max(sizes)
@@ -166,20 +169,27 @@ def _errors(subject: _Subject, generator: Generator) -> dict[str, float]:
     return found
 
 
-def _deviation(
-    change: Callable[[Tensor], float], at: Tensor, d: Tensor, expected: float, size: float
-) -> tuple[float, float]:
-    """The smallest |difference - expected| over steps and sides, and that difference."""
-    scale = float(at.square().mean().sqrt()) or 1.0
+class _Expected(NamedTuple):
+    """<gradient, d>, the size of the gradient, and what rounding may add to a change of the function."""
+
+    slope: float
+    size: float
+    rounding: float
+
+
+def _deviation(change: Callable[[Tensor], float], at: Tensor, d: Tensor, expected: _Expected) -> tuple[float, float]:
+    """The smallest |difference - slope| over steps and sides, less what rounding explains, and that difference."""
+    scale = float(at.detach().square().mean().sqrt()) or 1.0
     best, nearest = math.inf, 0.0
     for step in STEPS:
         for side in (step * scale, -step * scale):
-            difference = change(at + side * d) / side
+            difference = change(at.detach() + side * d) / side
             if math.isnan(difference):
                 return math.nan, math.nan
-            if abs(difference - expected) < best:
-                best, nearest = abs(difference - expected), difference
-        if best <= 0.1 * TOLERANCE * size:
+            deviation = max(0.0, abs(difference - expected.slope) - expected.rounding / abs(side))
+            if deviation < best:
+                best, nearest = deviation, difference
+        if best <= 0.1 * TOLERANCE * expected.size:
             break
     return best, nearest
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from network.samples import network_of, one_hot, plans, section
 from torch import Tensor
 
@@ -71,8 +71,10 @@ def test_passes(kind: str) -> None:
 
 
 @given(plans)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 def test_random_networks_pass(plan: Plan) -> None:
+    # a loss in the middle of a network wants a truth of another size, and cannot be trained either
+    assume(all(x.inputs[0].size == plan.outputs for x in plan.layers if x.type in {"softmax", "logistic", "cost"}))
     results = checked(build(plan, seed=1))
 
     assert wrong(results) == ()
