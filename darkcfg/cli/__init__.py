@@ -18,9 +18,9 @@ COMMANDS = {
     "test": "Evaluate a run, or a cfg with weights.",
     "print-arch": "Show every layer: shapes, parameters, FLOPs.",
     "check": "Show every error and warning of cfg files.",
-    "check-gradients": "Check every layer's backward pass against finite differences.",
+    "check-gradients": "Check every layer's gradient against differences.",
     "dump": "Write every tensor of a training step as .npz.",
-    "diff": "Name the first layer in which two dumps differ, and why.",
+    "diff": "Name the first layer where two dumps differ, and why.",
     "bench": "Measure how fast a cfg trains here, and what binds it.",
 }
 """Name and first help line of each command; the rest is in `cli/NAME.py`, which --help need not load."""
