@@ -47,8 +47,8 @@ def command(  # noqa: PLR0913 - one argument for each option
     import torch
 
     from darkcfg.engine.runtime import choose_runtime
-    from darkcfg.insight.arrays import batch_of
-    from darkcfg.insight.gradients import check_gradients, wrong
+    from darkcfg.insight.dumps.arrays import batch_of
+    from darkcfg.insight.gradients.check import check_gradients, wrong
     from darkcfg.network.assembly import build
     from darkcfg.report.gradients import gradients_text
 
@@ -57,7 +57,7 @@ def command(  # noqa: PLR0913 - one argument for each option
     results = check_gradients(net, x, truths, seed)
     runtime = choose_runtime(device, "auto", compiled=None, deterministic=False)
     if runtime.kernels == "fused":
-        from darkcfg.insight.kernels import check_kernels
+        from darkcfg.insight.gradients.kernels import check_kernels
 
         moved = net.to(runtime.device), x.to(runtime.device), truths.to(runtime.device)
         results += check_kernels(*moved) + check_kernels(*moved, torch.bfloat16)

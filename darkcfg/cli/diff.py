@@ -29,9 +29,9 @@ def command(first: Path, second: Path, *, forward_tolerance: float, backward_tol
     A and B come from `darkcfg dump` or from another trainer, B with as few arrays as you like: docs/dump.md.
     The exit code is 1 when they differ.
     """
-    from darkcfg.insight.closeness import Tolerances
-    from darkcfg.insight.diff import compare
-    from darkcfg.insight.dumpfile import read_dump
+    from darkcfg.insight.dumps.closeness import Tolerances
+    from darkcfg.insight.dumps.diff import compare
+    from darkcfg.insight.dumps.dumpfile import read_dump
     from darkcfg.report.difference import difference_text
 
     found = compare(read_dump(first), read_dump(second), Tolerances(forward_tolerance, backward_tolerance))

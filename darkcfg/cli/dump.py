@@ -48,9 +48,9 @@ def command(  # noqa: PLR0913, PLR0917 - one argument for each option
     plan = read_with(find_cfg(cfg), settings)
     show_warnings(plan)
     from darkcfg.engine.runtime import choose_runtime
-    from darkcfg.insight.arrays import read_images, read_truth
-    from darkcfg.insight.dump import dump_step
-    from darkcfg.insight.dumpfile import write_dump
+    from darkcfg.insight.dumps.arrays import read_images, read_truth
+    from darkcfg.insight.dumps.dump import dump_step
+    from darkcfg.insight.dumps.dumpfile import write_dump
     from darkcfg.network.assembly import build
 
     x = read_images(images, plan)

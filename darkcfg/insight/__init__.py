@@ -1,17 +1,6 @@
-"""What a network does inside: every tensor of a step in a file, where two such files part, whether gradients are right.
+"""What a network does inside, and why.
 
-    arrays            images and truth from .npy files, checked
-    dumpfile          the format of a dump: arrays by name in an .npz
-    dump              one forward and backward pass of a network as a dump
-    replay            single layers computed again, alone, from given arrays
-    closeness         how far two arrays are apart
-    storage           known ways in which one array is another, stored or scaled differently
-    suspects          known mistakes of a layer's own arithmetic
-    difference        what a comparison found, as plain data
-    diff              two dumps compared
-    gradientresult    what a gradient check found, as plain data
-    gradients         every layer's backward pass against finite differences
-    kernels           the fused training step's gradients against the plain one's
-
-Each file uses only those above it.
+twin        a network as it is looked at: nothing left to chance
+dumps/      every tensor of a step in a file; where two such files part, and which known mistake explains it
+gradients/  every layer's backward pass against finite differences; the fused step's against the plain one's
 """

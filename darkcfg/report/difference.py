@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from darkcfg.insight.difference import Apart, Difference, Finding, LayerRow
+from darkcfg.insight.dumps.difference import Apart, Difference, LayerRow, Mismatch
 from darkcfg.report.columns import Column, Columns
 from darkcfg.report.text import hanging
 from darkcfg.report.units import ABSENT, counted
@@ -36,7 +36,7 @@ def _verdict(found: Difference, names: tuple[str, str]) -> str:
     return f"{names[0]} and {names[1]} {'are equal' if found.equal else 'differ'}, {compared} compared"
 
 
-def _finding(finding: Finding, columns: int) -> list[str]:
+def _finding(finding: Mismatch, columns: int) -> list[str]:
     place = (
         ""
         if finding.layer is None

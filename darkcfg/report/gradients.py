@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from darkcfg.insight.gradientresult import GradientResult
+from darkcfg.insight.gradients.result import GradientResult
 from darkcfg.report.columns import Column, Columns
 from darkcfg.report.text import hanging
 from darkcfg.report.units import counted

@@ -13,10 +13,10 @@ from network.samples import network_of, section
 from numpy.typing import NDArray
 from torch import Tensor
 
-from darkcfg.insight.diff import compare
-from darkcfg.insight.difference import Difference, Finding
-from darkcfg.insight.dump import dump_step
-from darkcfg.insight.dumpfile import Dump
+from darkcfg.insight.dumps.diff import compare
+from darkcfg.insight.dumps.difference import Difference, Mismatch
+from darkcfg.insight.dumps.dump import dump_step
+from darkcfg.insight.dumps.dumpfile import Dump
 from darkcfg.language.errors import DataError
 from darkcfg.network.assembly import Network
 
@@ -47,7 +47,7 @@ def changed(change: Callable[[str, NDArray[Any]], NDArray[Any]], *prefixes: str)
     return Dump({n: change(n, a) if n.startswith(prefixes) else a for n, a in REFERENCE.arrays.items()})
 
 
-def only(found: Difference) -> Finding:
+def only(found: Difference) -> Mismatch:
     (finding,) = found.findings
     return finding
 
@@ -181,7 +181,7 @@ def test_weight_decay_in_the_gradient() -> None:
 
 
 def test_softmax_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    from darkcfg.insight.suspects import _softmax_twice
+    from darkcfg.insight.dumps.suspects import _softmax_twice
 
     net = network()
     _softmax_twice(net.layers[9])

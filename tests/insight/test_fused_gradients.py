@@ -11,8 +11,8 @@ from engine.samples import plan_of, residual
 
 from darkcfg.engine.fused.layers import FusedNorm
 from darkcfg.engine.kernels import norm, stem
-from darkcfg.insight.gradients import wrong
-from darkcfg.insight.kernels import check_kernels
+from darkcfg.insight.gradients.check import wrong
+from darkcfg.insight.gradients.kernels import check_kernels
 from darkcfg.network.assembly import Network, build
 
 CUDA = torch.cuda.is_available()

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from network.samples import network_of, one_hot, plans, section
 from torch import Tensor
 
-from darkcfg.insight.gradientresult import GradientResult
-from darkcfg.insight.gradients import check_gradients, wrong
+from darkcfg.insight.gradients.check import check_gradients, wrong
+from darkcfg.insight.gradients.result import GradientResult
 from darkcfg.language.plan import Plan
 from darkcfg.language.sections import BUILT
 from darkcfg.network.assembly import Network, build

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from darkcfg.insight.closeness import Doubles
-from darkcfg.insight.dump import parameters_of, twin_of
+from darkcfg.insight.dumps.closeness import Doubles
+from darkcfg.insight.twin import parameters_of, twin_of
 from darkcfg.language.plan import IMAGE, Plan
 from darkcfg.network.assembly import build
 from darkcfg.network.base import LayerModule

@@ -12,12 +12,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from darkcfg.insight.closeness import Doubles, Tolerances, distance, doubles, largest
-from darkcfg.insight.difference import Apart, Difference, Finding, LayerRow
-from darkcfg.insight.dumpfile import PARAMETERS, WHOLE, Dump
-from darkcfg.insight.replay import Replay, unchanged
-from darkcfg.insight.storage import Storage, storage_of
-from darkcfg.insight.suspects import Suspect, suspects
+from darkcfg.insight.dumps.closeness import Doubles, Tolerances, distance, doubles, largest
+from darkcfg.insight.dumps.difference import Apart, Difference, LayerRow, Mismatch
+from darkcfg.insight.dumps.dumpfile import PARAMETERS, WHOLE, Dump
+from darkcfg.insight.dumps.replay import Replay, unchanged
+from darkcfg.insight.dumps.storage import Storage, storage_of
+from darkcfg.insight.dumps.suspects import Suspect, suspects
 from darkcfg.language.errors import DataError
 from darkcfg.language.plan import Plan
 
@@ -51,7 +51,7 @@ class _Comparison:
         self.apart = {name: self._apart(name) for name in self.common}
         self.right = {name: self._in_shape(name, array) for name, array in self.b.items()}
         self.images = len(next((self.a[n] for n in ("input", "truth", "output.0") if n in self.a), np.zeros(0)))
-        self.found: list[Finding] = []
+        self.found: list[Mismatch] = []
         self.replay = Replay(self.plan, self._array) if self.plan and self._fits(self.plan) else None
 
     def result(self) -> Difference:
@@ -213,16 +213,16 @@ class _Comparison:
             if cause
             else ("", "", "")
         )
-        self.found.append(Finding(direction, (name,), layer, kind, line, self.apart[name], key, says, change))
+        self.found.append(Mismatch(direction, (name,), layer, kind, line, self.apart[name], key, says, change))
 
     def _place(self, layer: int | None) -> tuple[str, int | None]:
         if layer is None or self.plan is None or layer >= len(self.plan.layers):
             return "", None
         return self.plan.layers[layer].type, self.plan.layers[layer].line
 
-    def _merged(self) -> Iterator[Finding]:
+    def _merged(self) -> Iterator[Mismatch]:
         """Findings of one cause and direction together; of those without a cause only the first of a direction."""
-        merged: dict[tuple[str, str, str], Finding] = {}
+        merged: dict[tuple[str, str, str], Mismatch] = {}
         for finding in self.found:
             of = (finding.direction, finding.cause, finding.says)
             if of not in merged:
@@ -237,7 +237,7 @@ class _Comparison:
         return LayerRow(layer, kind, line, own)
 
 
-def _together(first: Finding, finding: Finding) -> Finding:
+def _together(first: Mismatch, finding: Mismatch) -> Mismatch:
     """The first, with the arrays and the layer of another of the same cause."""
     also = first.also
     if finding.layer is not None and finding.layer not in {first.layer, *(layer for layer, _ in also)}:

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from darkcfg.insight.dump import twin_of
-from darkcfg.insight.gradientresult import GradientResult, Verdict
+from darkcfg.insight.gradients.result import GradientResult, Verdict
+from darkcfg.insight.twin import twin_of
 from darkcfg.language.plan import IMAGE, Layer
 from darkcfg.language.sections.convolutional import Convolutional as ConvolutionalSpec
 from darkcfg.language.sections.cost import Cost as CostSpec

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Literal
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from darkcfg.engine.runtime import repeatable
-from darkcfg.insight.arrays import Floats
-from darkcfg.insight.dumpfile import Array, Dump, dump_of
+from darkcfg.insight.dumps.arrays import Floats
+from darkcfg.insight.dumps.dumpfile import Array, Dump, dump_of
+from darkcfg.insight.twin import parameters_of, twin_of
 from darkcfg.network.assembly import Network
-from darkcfg.network.base import LayerModule
-from darkcfg.network.batchnorm import BatchNorm
-from darkcfg.network.crop import Crop
-from darkcfg.network.pointwise import Dropout
 
 Precision = Literal["fp32", "fp64"]
 
@@ -58,24 +54,6 @@ def dump_step(net: Network, x: Floats, truth: Floats, precision: Precision = "fp
             if parameter.grad is not None:
                 arrays[f"{name}_gradient.{layer.index}"] = _array(parameter.grad)
     return dump_of(net.plan, arrays)
-
-
-def twin_of(net: Network, dtype: torch.dtype) -> Network:
-    """A copy in training mode in which nothing is drawn."""
-    twin = copy.deepcopy(net).to(dtype).train()
-    for module in twin.modules():
-        if isinstance(module, Dropout | Crop):
-            module.eval()
-    return twin
-
-
-def parameters_of(module: LayerModule) -> dict[str, nn.Parameter]:
-    """The parameters of a layer under darknet's names."""
-    named = dict(module.named_parameters(recurse=False))
-    norm = getattr(module, "bn", None)
-    if isinstance(norm, BatchNorm):
-        named |= {"scale": norm.weight, "bias": norm.bias}
-    return named
 
 
 def _array(tensor: Tensor) -> Array:

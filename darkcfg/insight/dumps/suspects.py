@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own convention
 from torch import Tensor, nn
 
-from darkcfg.insight.replay import Change
+from darkcfg.insight.dumps.replay import Change
 from darkcfg.network.base import LayerModule
 from darkcfg.network.batchnorm import BatchNorm
 from darkcfg.network.connected import Connected

@@ -7,8 +7,8 @@ from torch import Tensor
 
 from darkcfg.engine.fused.working import WorkingCopy
 from darkcfg.engine.runtime import repeatable
-from darkcfg.insight.dump import twin_of
-from darkcfg.insight.gradientresult import GradientResult
+from darkcfg.insight.gradients.result import GradientResult
+from darkcfg.insight.twin import twin_of
 from darkcfg.network.assembly import Network
 
 TOLERANCES = {torch.float32: 2e-3, torch.bfloat16: 0.25}

@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from darkcfg.insight.closeness import Doubles, distance
+from darkcfg.insight.dumps.closeness import Doubles, distance
 
 MOST_ROWS = 2048
 """Rows that are looked for in another order."""

@@ -40,7 +40,7 @@ class LayerRow:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Mismatch:
     """A place where the second dump goes its own way."""
 
     direction: str
@@ -75,7 +75,7 @@ class Difference:
     rows: tuple[LayerRow, ...]
     whole: Mapping[str, Apart]
     """`input`, `truth` and `loss`, where both have them."""
-    findings: tuple[Finding, ...]
+    findings: tuple[Mismatch, ...]
     compared: int
     only_first: tuple[str, ...]
     only_second: tuple[str, ...]
