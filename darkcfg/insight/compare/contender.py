@@ -11,7 +11,7 @@ from pathlib import Path
 from darkcfg.language.errors import UsageError
 from darkcfg.language.overrides import read_with
 from darkcfg.language.plan import Plan
-from darkcfg.language.zoo import find_cfg
+from darkcfg.language.zoo import exists, find_cfg
 
 _LONGEST_NAME = 80
 """Characters; a run folder's name has a seed behind it, and 255 at most."""
@@ -52,7 +52,7 @@ def read_contenders(
 
 def _read(word: str, settings: Sequence[str], epochs: float | None) -> Contender:
     # A file may have an @ in its own name.
-    path, *own = [word] if Path(word).is_file() else word.split("@")
+    path, *own = [word] if exists(Path(word)) else word.split("@")
     plan = read_with(find_cfg(path), [*settings, *own], epochs)
     return Contender(_name(plan.name, own), tuple(own), plan)
 

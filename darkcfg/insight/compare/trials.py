@@ -155,12 +155,13 @@ class Trials:
 
         When `should_stop` says so, every run saves its state and no other one begins.
         """
-        runs = (self._run(trial, sinks_of, should_stop) for trial in trials)
+        runs = (self.run(trial, sinks_of, should_stop) for trial in trials)
         yield from in_turn(runs, together, self.device)
 
-    def _run(
+    def run(
         self, trial: Trial, sinks_of: Callable[[Training], Sequence[Sink]], should_stop: Callable[[], bool]
     ) -> Iterator[tuple[Trial, Event | Diverged]]:
+        """One trial, from where it was stopped; nothing when `should_stop` says so already."""
         if should_stop():
             return
         if self.device.type == "cuda":
