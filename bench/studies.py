@@ -161,8 +161,9 @@ def main() -> None:
     names = args.only or [study.name for study in STUDIES]
     chosen = [study for study in STUDIES if study.name in names]
     contenders = contenders_of(chosen, args.set, args.epochs)
-    known = json.loads(args.out.read_text(encoding="utf-8"))["runs"] if args.out.exists() else []
-    done = {(run["label"], run["seed"]) for run in known if is_of(run, contenders)}
+    found = json.loads(args.out.read_text(encoding="utf-8"))["runs"] if args.out.exists() else []
+    known = [run for run in found if run["label"] not in contenders or is_of(run, contenders)]
+    done = {(run["label"], run["seed"]) for run in known}
     waiting = [pair for pair in order(chosen, args.seeds) if pair not in done]
     print(plan_text(waiting, contenders))
     if not args.plan and waiting:
@@ -235,9 +236,8 @@ def checksum(plan: Plan) -> str:
 
 
 def is_of(run: Result, contenders: dict[str, tuple[str, Contender]]) -> bool:
-    """Whether a run is of a contender as it is now."""
-    found = contenders.get(run["label"])
-    return found is not None and run["checksum"] == checksum(found[1].plan)
+    """Whether a run is of its contender as it is now."""
+    return bool(run["checksum"] == checksum(contenders[run["label"]][1].plan))
 
 
 def train(
@@ -277,9 +277,8 @@ def train(
         measured[1] += estimate(trial.contender.plan)
         label = next(label for label, (_, contender) in contenders.items() if contender is trial.contender)
         facts = result_of(label, trial, trials[contenders[label][0]], args) | {"wall_seconds": wall}
-        known[:] = [run for run in known if (run["label"], run["seed"]) != (label, trial.seed)] + [facts]
-        whole = {"data_note": args.data_note, "runs": known}
-        write_json_atomically(args.out, whole)
+        known.append(facts)
+        write_json_atomically(args.out, {"data_note": args.data_note, "runs": known})
         print(
             f"{time.monotonic() - began:6.1f} s  {label}, seed {trial.seed}: {facts['state']} {percent(facts['top1'])}",
             flush=True,

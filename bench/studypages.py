@@ -65,9 +65,11 @@ def study_text(study: Study, results: Result | None) -> str:
 def command(study: Study, seeds: int) -> str:
     """The command that trains the study."""
     if study.name == "ladder":
-        return "    python -m bench.studies --data-dir DIR --only ladder"
+        return "Trained by\n\n    python -m bench.studies --data-dir DIR --only ladder"
     words = [entry.word for entry in study.entries]
-    return "    " + shlex.join(["darkcfg", "compare", *words, "--data", study.data, "--seeds", str(seeds)])
+    return "Trained by\n\n    " + shlex.join(
+        ["darkcfg", "compare", *words, "--data", study.data, "--seeds", str(seeds)]
+    )
 
 
 def runs_of(study: Study, runs: Iterable[Result]) -> list[Result]:
@@ -93,11 +95,11 @@ def rows(study: Study, found: Comparison, runs: Sequence[Result]) -> Iterable[tu
     for entry, score, difference in zip(study.entries, found.scores, (None, *differences), strict=True):
         train = [run["curve"][-1]["train"] for run in runs if run["label"] == entry.label and run["state"] == "done"]
         yield (
-            entry.what or entry.label, cell(score), percent(summarise(train).mean) if train else ABSENT,
+            entry.what or entry.label, cell(score), percent(mean_of(train)),
             points(difference.summary.mean) if difference else ABSENT,
             interval_text(difference.summary) if difference else ABSENT,
             probability_text(difference.p) if difference else ABSENT,
-            str(len(score.finished)), f"{score.params:,}", amount(score.flops, "FLOP"),
+            str(len(score.finished)), f"{score.params:,}" if score.outcomes else ABSENT, amount(score.flops, "FLOP") if score.outcomes else ABSENT,
             duration(score.seconds.mean) if score.seconds and found.together == 1 else ABSENT,
         )  # fmt: skip
 
@@ -126,18 +128,19 @@ def verdicts(found: Comparison) -> Iterable[str]:
 
 
 def on_the_way(study: Study, runs: Sequence[Result]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Header and rows: the mean test accuracy after each of the study's epochs, of runs that came so far."""
+    """Header and rows: the mean test accuracy after each of the study's epochs, and the largest fall in one epoch."""
     found = []
     for entry in study.entries:
         mine = [run for run in runs if run["label"] == entry.label]
-        cells = []
-        for epoch in study.epochs:
-            there = [
-                row["test"] for run in mine for row in run["curve"] if row["epoch"] == epoch and row["test"] is not None
-            ]
-            cells.append(percent(summarise(there).mean) if there else ABSENT)
-        found.append((entry.label, *cells))
-    return ("after epoch", *map(str, study.epochs)), found
+        curves = [{row["epoch"]: row["test"] for row in run["curve"] if row["test"] is not None} for run in mine]
+        falls = [before - after for curve in curves for before, after in pairwise(curve.values())]
+        means = (mean_of([curve[epoch] for curve in curves if epoch in curve]) for epoch in study.epochs)
+        found.append((entry.label, *map(percent, means), points(-max(falls)) if falls else ABSENT))
+    return ("after epoch", *map(str, study.epochs), "largest fall in one"), found
+
+
+def mean_of(values: Sequence[float]) -> float | None:
+    return summarise(values).mean if values else None
 
 
 def facts(results: Result, runs: Sequence[Result]) -> str:
