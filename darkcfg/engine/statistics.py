@@ -7,6 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 
+_ROUNDING = 1e-12
+"""Values that differ by less than this share of their size are equal."""
+
+
 @dataclass(frozen=True)
 class Summary:
     """What several runs have in common; a single one has no deviation, and two have no interval worth its name."""
@@ -26,6 +30,8 @@ def summarise(values: Sequence[float]) -> Summary:
     if n == 1:
         return Summary(n, mean, None, None)
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
+    if deviation <= _ROUNDING * max(map(abs, values)):
+        deviation = 0.0
     if n == 2:
         return Summary(n, mean, deviation, None)
     return Summary(n, mean, deviation, student_quantile(0.975, n - 1) * deviation / math.sqrt(n))

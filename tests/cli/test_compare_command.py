@@ -153,7 +153,7 @@ def test_held_out_images_judge(darkcfg: Darkcfg) -> None:
         (["net.cfg", "nothing.cfg"], 2, "no such cfg"),
         (["net.cfg", "net.cfg@net.dataset=digits"], 2, "the cfgs are for different data sets"),
         (["net.cfg", "net.cfg@net.batch=6", "--name", "../x"], 2, "one folder name"),
-        (["net.cfg", "net.cfg@net.batch=6", "--data", "nowhere"], 1, "nowhere"),
+        (["net.cfg", "net.cfg@net.batch=6", "--data", "nowhere"], 2, "nowhere"),
     ],
 )
 def test_what_cannot_be_compared(words: list[str], code: int, said: str, darkcfg: Darkcfg) -> None:

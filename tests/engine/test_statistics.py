@@ -71,7 +71,7 @@ def test_interval_and_test_agree() -> None:
     assert two_sided(edge) == pytest.approx(0.05, abs=1e-6)
 
 
-@pytest.mark.parametrize("values", [[1.0], [1.0, 2.0], [0.5, 0.5, 0.5]])
+@pytest.mark.parametrize("values", [[1.0], [1.0, 2.0], [0.5, 0.5, 0.5], [0.95 - 0.9, 0.85 - 0.8, 0.75 - 0.7]])
 def test_too_few_values_or_no_scatter_have_no_test(values: list[float]) -> None:
     assert two_sided(summarise(values)) is None
 
