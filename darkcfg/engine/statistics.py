@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-
 _ROUNDING = 1e-12
 """Values that differ by less than this share of their size are equal."""
 

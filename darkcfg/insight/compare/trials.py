@@ -6,6 +6,7 @@ A run is an ordinary run folder. What is finished is never trained again; what w
 from __future__ import annotations
 
 import dataclasses
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -164,6 +165,8 @@ class Trials:
         """One trial, from where it was stopped; nothing when `should_stop` says so already."""
         if should_stop():
             return
+        # What an earlier run has left is freed now, not while this one is captured.
+        gc.collect()
         if self.device.type == "cuda":
             # cuDNN times its algorithms for this run: the others must not be in its way.
             torch.cuda.synchronize(self.device)
