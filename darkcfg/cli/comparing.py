@@ -13,7 +13,7 @@ import click
 
 from darkcfg.cli.interrupts import StopSwitch
 from darkcfg.cli.options import screen_columns
-from darkcfg.engine.events import Choice, Progress, RunDone, Sink
+from darkcfg.engine.events import Progress, RunDone, Sink
 from darkcfg.engine.record import Options
 from darkcfg.engine.train import Training
 from darkcfg.insight.compare.contender import Contender
@@ -69,21 +69,19 @@ def _train(trials: Trials, flags: dict[str, Any]) -> tuple[bool, int]:
     if not waiting:
         return False, flags["together"] or 1
     trials.prepare(loading_sink(sys.stderr, quiet=flags["quiet"]))
-    together, why = how_many_together([trial.contender.plan for trial in waiting], trials.device)
-    if flags["together"]:
-        together, why = flags["together"], "by --together"
+    together = how_many_together([trial.contender.plan for trial in waiting], trials.device, flags["together"])
     view = None if flags["quiet"] else CompareView(sys.stderr, len(trials.all), len(trials.all) - len(waiting))
     if view:
-        for known in (*trials.choices, Choice("together", str(together), why)):
+        for known in (*trials.choices, together):
             view.say(f"{known.name:<14}{known.value}  ({known.reason})")
     switch = StopSwitch()
     with switch.armed():
-        for trial, event in trials.train(waiting, together, _sinks, switch):
+        for trial, event in trials.train(waiting, int(together.value), _sinks, switch):
             if view and isinstance(event, Progress):
                 view.progress(trial.name, event)
             if isinstance(event, RunDone | Diverged):
                 _ended(trials, trial, view)
-    return switch.is_on and bool(trials.waiting()), together
+    return switch.is_on and bool(trials.waiting()), int(together.value)
 
 
 def _ended(trials: Trials, trial: Trial, view: CompareView | None) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from cli.samples import Darkcfg
-from engine.samples import cfg_of, plain
+from engine.samples import cfg_of, plain, section
 
 from darkcfg.cli.training import StopSwitch
 from darkcfg.engine.folder import RunFolder
@@ -53,6 +53,24 @@ def test_a_run_is_what_train_makes(darkcfg: Darkcfg) -> None:
     assert (ours / "net.cfg").read_text() == (alone / "net.cfg").read_text()
     assert (ours / "chart.png").exists()
     assert darkcfg("test", ours, "--quiet").out == darkcfg("test", "alone", "--quiet").out
+
+
+def test_runs_that_take_turns_are_runs_alone(darkcfg: Darkcfg) -> None:
+    alone = darkcfg(*WORDS, "--seeds", 2, "--json").json
+    shared = darkcfg(*WORDS[:-1], "shared", "--seeds", 2, "--together", 3, "--json").json
+
+    assert shared["together"] == 3
+    for ours, theirs in zip(shared["contenders"], alone["contenders"], strict=True):
+        assert (ours["accuracy"], ours["difference"]) == (theirs["accuracy"], theirs["difference"])
+
+
+def test_dropout_takes_no_turns(darkcfg: Darkcfg) -> None:
+    Path("drops.cfg").write_text(cfg_of(section("dropout", probability=0.5) + plain(), batch=12))
+    words = ("compare", "net.cfg", "drops.cfg", "--data", "parts", "--seeds", 1)
+
+    refused = darkcfg(*words, "--together", 2)
+    assert (refused.code, "[dropout]" in refused.err) == (2, True)
+    assert darkcfg(*words).code == 0
 
 
 def test_what_is_finished_is_kept(darkcfg: Darkcfg) -> None:

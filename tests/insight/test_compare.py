@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+import torch
+from engine.samples import plan_of, section
 
 from darkcfg.engine.statistics import student_quantile
 from darkcfg.insight.compare.result import Comparison, Outcome, Score
+from darkcfg.insight.compare.trials import how_many_together
+from darkcfg.language.plan import read
 
 
 def score(name: str, accuracies: dict[int, float | None]) -> Score:
@@ -77,3 +83,15 @@ def test_json_holds_every_run() -> None:
     assert [len(contender["runs"]) for contender in found["contenders"]] == [4, 2]
     assert found["contenders"][1]["difference"]["n"] == 1
     assert found["contenders"][1]["runs"][1]["state"] == "diverged"
+
+
+def test_small_networks_share_a_gpu() -> None:
+    cfg, gpu = Path(__file__).parents[2] / "cfg", torch.device("cuda")
+    res3, res8 = read(cfg / "res3.cfg"), read(cfg / "res8.cfg")
+    dropout = plan_of(section("dropout", probability=0.5) + section("softmax"))
+
+    assert how_many_together([res3, res3], gpu, None).value == "3"
+    assert how_many_together([res3, res8], gpu, None).value == "1"
+    assert how_many_together([res3, dropout], gpu, None).value == "1"
+    assert how_many_together([res3, res8], gpu, 2).value == "2"
+    assert how_many_together([res3], torch.device("cpu"), None).value == "1"

@@ -230,13 +230,29 @@ class Trials:
         return Comparison(name, self.choice.value, "held-out" if self.options.val else "test", together, scores)
 
 
-def how_many_together(plans: Sequence[Plan], device: torch.device) -> tuple[int, str]:
-    """How many runs share the device, and why: as many small networks as fill a GPU."""
+def how_many_together(plans: Sequence[Plan], device: torch.device, asked: int | None) -> Choice:
+    """How many runs share the device, and why: what was asked for, else as many small networks as fill a GPU.
+
+    Raises:
+        UsageError: several were asked for, and a network has [dropout].
+    """
+    draws = any(
+        isinstance(layer.spec, Dropout) and layer.spec.probability > 0 for plan in plans for layer in plan.layers
+    )
+    if draws and asked and asked > 1:
+        raise UsageError(
+            "networks with [dropout] cannot share a device: its random numbers come from the device's one generator",
+            where="--together",
+            expected="1",
+            received=asked,
+        )
+    if asked:
+        return Choice("together", str(asked), "by --together")
     if device.type != "cuda":
-        return 1, "a CPU is full with one"
-    if any(isinstance(layer.spec, Dropout) and layer.spec.probability > 0 for plan in plans for layer in plan.layers):
-        # Its random numbers come from the device's generator, which all runs share.
-        return 1, "[dropout] draws from the device's one generator"
+        return Choice("together", "1", "one run fills a CPU")
+    if draws:
+        return Choice("together", "1", "[dropout] draws from the device's one generator")
     largest = max(plan.activation_values * plan.net.batch // plan.net.subdivisions for plan in plans)
     together = max(1, min(_MOST_TOGETHER, _VALUES_TOGETHER // largest))
-    return together, "small networks fill a GPU together" if together > 1 else "the largest network fills the GPU alone"
+    reason = "small networks fill a GPU together" if together > 1 else "the largest network fills the GPU alone"
+    return Choice("together", str(together), reason)
