@@ -117,7 +117,7 @@ def prepare(
     options: Options,
     data_choice: Choice,
     progress: ProgressSink | None,
-    load: Callable[..., Dataset] = load_data,
+    load: Callable[..., Dataset] | None = None,
 ) -> Prepared:
     """Everything that can fail before a run folder is made; the quick checks come first."""
     check_trainable(plan)
@@ -125,7 +125,7 @@ def prepare(
     runtime = choose_runtime(
         options.device, options.precision, compiled=options.compile, deterministic=options.deterministic
     )
-    whole = load(plan, options, download=True, progress=progress)
+    whole = (load or load_data)(plan, options, download=True, progress=progress)
     data, held_out = hold_out(whole, options.val)
     fit = Fit(plan.net.image, options.resize)
     validation = held_out.fitted(fit) if held_out else None
