@@ -40,7 +40,7 @@ class FusedPass:
         batch = self.net.plan.net.batch
         if self.fuses_cost:
             scores = outputs[self.net.scores_source].flatten(1)
-            scores.backward(cross_entropy(scores, shown.truth, shown.label, 1 / batch, self.tally))
+            cross_entropy(scores, shown.truth, shown.label, 1 / batch, self.tally).backward()
         else:
             (costs.objective / batch).backward()
             self.tally.add(costs.loss.detach(), costs.scores, shown.label)
