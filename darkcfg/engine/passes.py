@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
 from torch import Tensor
@@ -29,6 +30,9 @@ class Pass(Protocol):
     def settle(self) -> None:
         """After the capture of a step."""
 
+    def rehearsing(self) -> AbstractContextManager[None]:
+        """Inside the block what a step computes does not matter, if that makes its kernels ready sooner."""
+
     def refresh(self) -> None:
         """After something else than an update has changed the parameters."""
 
@@ -53,6 +57,10 @@ class PlainPass:
 
     def settle(self) -> None:
         """There is nothing left to do."""
+
+    def rehearsing(self) -> AbstractContextManager[None]:
+        """Torch's kernels are ready."""
+        return nullcontext()
 
     def refresh(self) -> None:
         """The modules read the parameters themselves."""

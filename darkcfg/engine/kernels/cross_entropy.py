@@ -9,6 +9,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from darkcfg.engine.kernels.launch import launch
 from darkcfg.engine.tally import Tally
 
 MOST_CLASSES = 4096
@@ -63,7 +64,7 @@ def cross_entropy(scores: Tensor, truth: Tensor, label: Tensor, factor: float, t
     known = scores.detach().contiguous()
     gradient = torch.empty_like(known)
     width = triton.next_power_of_2(classes)
-    _cross_entropy[(1,)](
+    launch(_cross_entropy, (1,))(
         known, truth, label, gradient, tally.loss_sum, tally.correct, tally.alive, rows, classes, factor,
         ROWS=max(1, _TILE // width), CLASSES=width, num_warps=_WARPS,
     )  # fmt: skip
