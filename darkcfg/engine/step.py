@@ -20,6 +20,7 @@ from darkcfg.engine.averaging import Average
 from darkcfg.engine.optimizers import Update
 from darkcfg.engine.passes import Pass, PlainPass
 from darkcfg.engine.runtime import Runtime
+from darkcfg.engine.streams import stream_for
 from darkcfg.engine.tally import Tally
 from darkcfg.network.assembly import Network
 
@@ -216,7 +217,7 @@ class Step:
         changing = [*counters, *self.state]
         kept = [tensor.detach().clone() for tensor in changing]
         random = torch.cuda.get_rng_state(self.runtime.device)
-        stream = torch.cuda.Stream(self.runtime.device)
+        stream = stream_for("capture", self.runtime.device)
         stream.wait_stream(torch.cuda.current_stream(self.runtime.device))
 
         def warm_up() -> None:

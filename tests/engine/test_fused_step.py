@@ -69,6 +69,13 @@ NETWORKS: dict[str, str] = {
     "two costs": residual() + section("cost", type="sse"),
     "image read by others": section("maxpool", size=3, stride=1) + conv(8) + head(3),
     "pooling": conv(8) + section("maxpool", size=2, stride=2) + section("maxpool", size=2, stride=1) + head(3),
+    "strided": conv(8) + conv(16, stride=2, batch_normalize=0, activation="linear") + residual(filters=16),
+    "wrong gradients": conv(8)
+    + conv(8)
+    + section("shortcut", **{"from": -2}, activation="linear", backward="gate")
+    + conv(8)
+    + section("shortcut", **{"from": -2}, activation="leaky", backward="product")
+    + head(3),
     "dropout": conv(8) + section("dropout", probability=0.0) + conv(8) + head(3),
 }
 
@@ -114,6 +121,9 @@ def differences(a: Network, b: Network) -> dict[str, float]:
         ),
         ("residual", {"optimizer": "adamw", "learning_rate": 0.001}),
         ("plain", {"ema_alpha": 0.5}),
+        ("residual", {"coordinates": 1, "channels": 5}),
+        ("residual", {"bn_warmup": 0}),
+        ("strided", {"coordinates": 1, "channels": 5, "momentum": 0, "decay": 0}),
     ],
 )
 def test_the_same_updates(name: str, net: dict[str, object]) -> None:

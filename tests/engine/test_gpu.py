@@ -40,8 +40,11 @@ from torch.profiler import ProfilerActivity, profile
 from darkcfg.cli import main
 from darkcfg.data import window
 from darkcfg.engine.evaluate import TestSet, evaluate
+from darkcfg.engine.events import Event
 from darkcfg.engine.pacer import Pacer
 from darkcfg.engine.runtime import Runtime, choose_runtime, repeatable
+from darkcfg.engine.streams import in_turn
+from darkcfg.engine.train import Training
 from darkcfg.language.errors import DivergenceError
 from darkcfg.language.overrides import read_with
 from darkcfg.network.assembly import build
@@ -74,6 +77,8 @@ RECIPES = {
     "zero padding": {"crop_padding": 1, "crop_padding_mode": "zero", "subdivisions": 4},
     "smoothing": {"label_smooth_eps": 0.1, "policy": "poly", "power": 1, "warmup_epochs": 1},
     "normalisation": {"mean": "0.4,0.5,0.6", "std": "0.2,0.2,0.3"},
+    "coordinates": {"coordinates": 1, "channels": 5},
+    "C's statistics": {"bn_warmup": 0},
 }
 
 
@@ -337,6 +342,33 @@ def test_images_arrive_while_their_window_is_read(
     assert held.look_at_totals().finite_batches == 300
     assert files.look_at_totals() == held.look_at_totals()
     assert_same_state(named_state(files), named_state(held))
+
+
+@pytest.mark.parametrize("together", [2, 3])
+@pytest.mark.parametrize("kernels", ["graph", "fused"])
+def test_runs_that_take_turns_are_runs_alone(
+    kernels: str, together: int, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """Of unequal lengths, so that one begins, and another's step is destroyed, while a third goes on."""
+    runtime = request.getfixturevalue(kernels)
+    plans = [plan_of(residual(10, filters=16), size=32, batch=64, epochs=epochs) for epochs in (9, 4, 2, 6, 3)]
+    data = data_of(640, 200, 10, size=32)
+
+    def run(seed: int, folder: str) -> Iterator[Event]:
+        training = Training(job_of(plans[seed], data, tmp_path / folder / str(seed), runtime, seed=seed))
+        training.begin(resume=False)
+        yield from training.events()
+        states.setdefault(folder, {})[seed] = named_state(training.step)
+
+    states: dict[str, dict[int, dict[str, torch.Tensor]]] = {}
+    seeds = range(len(plans))
+    for seed in seeds:
+        list(run(seed, "alone"))
+    list(in_turn((run(seed, "shared") for seed in seeds), together, runtime.device))
+
+    assert sorted(states["shared"]) == sorted(seeds)
+    for seed in seeds:
+        assert_same_state(states["shared"][seed], states["alone"][seed])
 
 
 def test_evaluating_again_gives_the_same(graph: Runtime) -> None:
