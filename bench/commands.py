@@ -4,12 +4,14 @@
 
 The commands that look at a cfg, the first update of a training, and a training to its result on disk; the last two with
 the caches of compiled kernels as they are, and with empty ones. A figure that is in the output already is not measured
-again; `--only` measures some.
+again; `--only` measures some. The caches are those of compiled kernels; whether Python's own compiled modules were
+there is written down, since without them every import takes several times as long.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import subprocess
@@ -48,7 +50,10 @@ def main() -> None:
     parser.add_argument("--commit", default=source_commit(), help="where the code is no git checkout")
     args = parser.parse_args()
     figures: dict[str, Any] = json.loads(args.out.read_text())["figures"] if args.out.exists() else {}
-    facts = {"commit": args.commit, "data": args.data, "data_note": args.data_note, "hardware": hardware()}
+    facts = {
+        "commit": args.commit, "data": args.data, "data_note": args.data_note, "hardware": hardware(),
+        "bytecode_is_cached": bytecode_is_cached(),
+    }  # fmt: skip
     for name, measure in measurements(args).items():
         if name in figures or (args.only and name not in args.only):
             continue
@@ -96,6 +101,12 @@ def with_empty_caches(measure: Callable[[list[str], dict[str, str]], float], wor
     """The same, every compiled kernel to be made anew."""
     with tempfile.TemporaryDirectory() as folder:
         return measure(words, {name: str(Path(folder) / name.lower()) for name in CACHES})
+
+
+def bytecode_is_cached() -> bool:
+    """Whether Python finds torch compiled; where it may not write beside the sources, PYTHONPYCACHEPREFIX names a folder."""
+    spec = importlib.util.find_spec("torch")
+    return bool(spec and spec.origin and Path(importlib.util.cache_from_source(spec.origin)).exists())
 
 
 def run(module: str, words: list[str], environment: dict[str, str]) -> str:

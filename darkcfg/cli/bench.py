@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import click
 
 from darkcfg.cli.options import (
-    check_compute,
     compile_option,
     deterministic_option,
     device_option,
     precision_option,
+    prepare_for,
     screen_columns,
     set_option,
     show_warnings,
@@ -60,7 +60,7 @@ def command(  # noqa: PLR0913, PLR0917 - one argument for each option
     No data is needed: the images are random, of the network's shape, and go through the cfg's augmentation, network and
     optimizer. The ceilings are measured on the same device.
     """
-    check_compute(compiled=compiled, deterministic=deterministic)
+    prepare_for(deterministic=deterministic)
     plans = _plans(find_cfg(cfg), settings, batches)
     show_warnings(plans[0])
     # torch is imported from here on: an error in the cfg must not wait for it.

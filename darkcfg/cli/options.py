@@ -11,7 +11,7 @@ import click
 from darkcfg.data.modes import RESIZES
 from darkcfg.engine.folder import RunFolder, all_runs, find_run, is_run
 from darkcfg.engine.metrics import Evaluation
-from darkcfg.language.errors import CfgError, NotBuiltError, UsageError, did_you_mean
+from darkcfg.language.errors import CfgError, UsageError, did_you_mean
 from darkcfg.language.plan import Plan
 from darkcfg.language.zoo import package_cfgs
 
@@ -54,20 +54,17 @@ precision_option = click.option(
     show_default=True,
     help="Of the training step; weights and tests are fp32.",
 )
-compile_option = click.option("--compile/--no-compile", "compiled", default=None, help="Use torch.compile.")
+compile_option = click.option(
+    "--compile/--no-compile",
+    "compiled",
+    default=None,
+    help="Use torch.compile; or neither it nor darkcfg's own kernels.",
+)
 deterministic_option = click.option("--deterministic", is_flag=True, help="Same GPU and versions, same bits; slower.")
 
 
-def check_compute(*, compiled: bool | None, deterministic: bool) -> None:
-    """What must happen to `--compile` and `--deterministic` before torch is imported.
-
-    Raises:
-        NotBuiltError: torch.compile is asked for.
-    """
-    if compiled:
-        raise NotBuiltError(
-            "torch.compile is not used yet", where="--compile", help="leave it away, or say --no-compile"
-        )
+def prepare_for(*, deterministic: bool) -> None:
+    """What must happen to `--deterministic` before torch is imported."""
     if deterministic:
         # cuBLAS reads it when it starts.
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")

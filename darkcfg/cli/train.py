@@ -8,7 +8,6 @@ import click
 
 from darkcfg.cli.options import (
     allow_extra_option,
-    check_compute,
     coarse_option,
     compile_option,
     data_dir_option,
@@ -16,6 +15,7 @@ from darkcfg.cli.options import (
     deterministic_option,
     device_option,
     precision_option,
+    prepare_for,
     resize_option,
     runs_dir_option,
     set_option,
@@ -101,7 +101,7 @@ def command(**flags: Any) -> None:  # noqa: ANN401 - one value for each option a
         raise NotBuiltError(
             "training on several GPUs is not built yet", where="--gpus", expected="1", received=flags["gpus"]
         )
-    check_compute(compiled=flags["compiled"], deterministic=flags["deterministic"])
+    prepare_for(deterministic=flags["deterministic"])
     if flags["weights"] is None and flags["resumed"] is None:
         _check_no_loading(flags)
     if flags["resumed"] is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
 from torch import Tensor
@@ -10,7 +12,7 @@ from darkcfg.data.augmentation import Augmentation
 from darkcfg.engine.optimizers import Rules
 from darkcfg.engine.runtime import Runtime
 from darkcfg.engine.tally import Tally
-from darkcfg.network.assembly import Network
+from darkcfg.network.assembly import Costs, Network
 
 
 class Pass(Protocol):
@@ -29,22 +31,30 @@ class Pass(Protocol):
     def settle(self) -> None:
         """After the capture of a step."""
 
+    def rehearsing(self) -> AbstractContextManager[None]:
+        """Inside the block what a step computes does not matter, if that makes its kernels ready sooner."""
+
     def refresh(self) -> None:
         """After something else than an update has changed the parameters."""
 
 
 class PlainPass:
-    """torch's own kernels, under the run's precision."""
+    """torch's own kernels, or those that torch.compile makes, under the run's precision."""
 
     def __init__(self, net: Network, augmentation: Augmentation, runtime: Runtime, tally: Tally) -> None:
         self.net, self.augmentation, self.runtime, self.tally = net, augmentation, runtime, tally
         self.rules = None
+        self.costs: Callable[[Tensor, Tensor], Costs] = net.costs
+        if runtime.kernels == "compiled":
+            from darkcfg.engine.compiled import compiled_costs
+
+            self.costs = compiled_costs(net)
 
     def run(self, draws: Tensor, row: Tensor) -> None:
         """Gradients of a batch add up, divided by its images."""
         shown = self.augmentation(draws.index_select(0, row))
         with self.runtime.autocast():
-            costs = self.net.costs(shown.x, shown.truth)
+            costs = self.costs(shown.x, shown.truth)
         (costs.objective / self.net.plan.net.batch).backward()
         self.tally.add(costs.loss.detach(), costs.scores, shown.label)
 
@@ -53,6 +63,10 @@ class PlainPass:
 
     def settle(self) -> None:
         """There is nothing left to do."""
+
+    def rehearsing(self) -> AbstractContextManager[None]:
+        """Torch's kernels are ready."""
+        return nullcontext()
 
     def refresh(self) -> None:
         """The modules read the parameters themselves."""

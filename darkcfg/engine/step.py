@@ -212,19 +212,26 @@ class Step:
     def _capture(self) -> Callable[[], None]:
         """Record the step as a CUDA graph; the steps that warm up leave no trace."""
         counters = [self.batches_done, *self.tally.state, self._row]
-        self.begin_optimizer()
+        with self.mini_batch_pass.rehearsing():
+            self.begin_optimizer()
         changing = [*counters, *self.state]
         kept = [tensor.detach().clone() for tensor in changing]
         random = torch.cuda.get_rng_state(self.runtime.device)
         stream = stream_for("capture", self.runtime.device)
         stream.wait_stream(torch.cuda.current_stream(self.runtime.device))
+
+        def warm_up() -> None:
+            self._body()
+            # After each, since the run may have fewer updates left than there are warm-up steps.
+            with torch.no_grad():
+                torch._foreach_copy_([tensor.detach() for tensor in changing], kept)
+            self.mini_batch_pass.refresh()
+
         with torch.cuda.stream(stream):
+            with self.mini_batch_pass.rehearsing():
+                warm_up()
             for _ in range(_WARM_UP_STEPS):
-                self._body()
-                # After each, since the run may have fewer updates left than there are warm-up steps.
-                with torch.no_grad():
-                    torch._foreach_copy_([tensor.detach() for tensor in changing], kept)
-                self.mini_batch_pass.refresh()
+                warm_up()
         torch.cuda.current_stream(self.runtime.device).wait_stream(stream)
         torch.cuda.set_rng_state(random, self.runtime.device)
         self.update.forget_gradients()

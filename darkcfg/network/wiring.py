@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 
 from torch import Tensor, nn
 
@@ -18,6 +17,21 @@ class Wiring:
     """For each layer the layers whose outputs it reads, in order; IMAGE is the image."""
 
     sources: tuple[tuple[int, ...], ...]
+    read: frozenset[int] = field(init=False)
+    """Every layer that another reads."""
+    expiring: tuple[tuple[int, ...], ...] = field(init=False)
+    """For each layer the outputs that nobody reads after it."""
+
+    def __post_init__(self) -> None:
+        """Work out once, which torch.compile cannot do inside a step, what follows from the sources."""
+        last = {index: index for index in range(len(self.sources))}
+        for index, read in enumerate(self.sources):
+            last.update(dict.fromkeys(read, index))
+        over = tuple(
+            tuple(source for source, reader in last.items() if reader == index) for index in range(len(self.sources))
+        )
+        object.__setattr__(self, "read", frozenset(source for sources in self.sources for source in sources))
+        object.__setattr__(self, "expiring", over)
 
     @classmethod
     def of(cls, plan: Plan) -> Wiring:
@@ -25,24 +39,9 @@ class Wiring:
         layers = plan.layers
         return cls(tuple(tuple(after_dropout(layers, s, layer.index) for s in layer.sources) for layer in layers))
 
-    @cached_property
-    def read(self) -> frozenset[int]:
-        """Every layer that another reads."""
-        return frozenset(source for sources in self.sources for source in sources)
-
     def readers(self, source: int) -> tuple[int, ...]:
         """The layers that read layer `source`, once for each time."""
         return tuple(index for index, sources in enumerate(self.sources) for s in sources if s == source)
-
-    @cached_property
-    def expiring(self) -> tuple[tuple[int, ...], ...]:
-        """For each layer the outputs that nobody reads after it."""
-        last = {index: index for index in range(len(self.sources))}
-        for index, read in enumerate(self.sources):
-            last.update(dict.fromkeys(read, index))
-        return tuple(
-            tuple(source for source, reader in last.items() if reader == index) for index in range(len(self.sources))
-        )
 
     def walk(self, modules: Sequence[nn.Module], image: Tensor, wanted: Collection[int]) -> dict[int, Tensor]:
         """The outputs of the `wanted` layers; every other is let go after its last reader.

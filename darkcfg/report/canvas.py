@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import os
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -47,6 +50,16 @@ _STYLE: dict[str, Any] = {
     # Titles and class names come from the user: their dollar signs are dollar signs.
     "text.parse_math": False,
 }
+
+
+def load_ahead() -> None:
+    """Import matplotlib beside whatever else goes on; the first picture waits for what is left of it."""
+
+    def load() -> None:
+        with contextlib.suppress(ImportError):  # the first picture says so
+            importlib.import_module("matplotlib.backends.backend_agg")
+
+    threading.Thread(target=load, daemon=True).start()
 
 
 @contextmanager

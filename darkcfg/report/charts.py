@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from darkcfg.engine.events import EpochDone, Event
-from darkcfg.report.canvas import GREY, INK, RED, TEST, TRAIN, figure_of, save
+from darkcfg.report.canvas import GREY, INK, RED, TEST, TRAIN, figure_of, load_ahead, save
 from darkcfg.report.text import shorten
 from darkcfg.report.units import loss_text, lr_text, percent
 from darkcfg.report.wording import best_of
@@ -80,6 +80,8 @@ class ChartFile:
     def take(self, event: Event) -> None:
         """Remember a finished epoch, and draw if the last drawing is old enough."""
         if isinstance(event, EpochDone):
+            if not self._rows:
+                load_ahead()
             self._rows.append(event)
             if self._clock() - self._drawn >= self._pause:
                 self._draw()

@@ -52,7 +52,6 @@ def test_bench_needs_no_length(darkcfg: Darkcfg) -> None:
         (("--batches", "4,,8"), "a batch size that cannot be read"),
         (("--batches", "0"), "a batch size that cannot be read"),
         (("--batches", "7", "--set", "net.subdivisions=2"), "subdivisions"),
-        (("--compile",), "torch.compile is not used yet"),
         (("--device", "nonsense"), "cannot be used"),
         (("--set", "0.train=none", "--set", "1.train=none", "--set", "2.train=none"), None),
     ],

@@ -301,9 +301,35 @@ def test_several_gpus(darkcfg: Darkcfg) -> None:
     assert darkcfg("train", "net.cfg", "--gpus", 2).code == 2
 
 
-def test_compiling_is_not_built(darkcfg: Darkcfg, parts: Path) -> None:
-    assert darkcfg("train", "net.cfg", "--compile").code == 2
-    assert darkcfg("train", "net.cfg", "--no-compile", "--quiet").code == 0
+def test_a_compiled_run_is_an_ordinary_one(
+    darkcfg: Darkcfg, parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As far as sums in another order allow."""
+    monkeypatch.setenv("DARKCFG_DATA", str(tmp_path / "cache"))
+    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR", raising=False)
+    runs = [darkcfg("train", "net.cfg", flag, "--epochs", 1, "--json") for flag in ("--compile", "--no-compile")]
+
+    assert [run.code for run in runs] == [0, 0]
+    other, one = (json.loads(run.out)[0]["test"] for run in runs)
+    assert other["loss"] == pytest.approx(one["loss"], rel=1e-3)
+    assert (tmp_path / "cache" / "compiled").stat().st_mode & 0o777 == 0o700
+    assert any((tmp_path / "cache" / "compiled").iterdir())
+
+
+def test_where_nothing_can_be_compiled(darkcfg: Darkcfg, parts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch._dynamo.exc import TorchDynamoException
+
+    def refuse(*_: object, **__: object) -> object:
+        def fail(*_: object) -> None:
+            raise TorchDynamoException("no compiler\nand a long story")
+
+        return fail
+
+    monkeypatch.setattr("torch.compile", refuse)
+    done = darkcfg("train", "net.cfg", "--compile")
+    assert done.code == 2
+    assert "torch.compile cannot be used here" in done.err
+    assert "no compiler" in done.err
 
 
 @pytest.mark.parametrize("device", ["cuda:77", "tpu", "nonsense", "cpu:x", ""])

@@ -332,13 +332,14 @@ def test_images_arrive_while_their_window_is_read(
 ) -> None:
     """Without progress in between, so that nothing but the events keeps a copy from what a running step reads."""
     monkeypatch.setattr(window, "BYTES", 3 * 16 * 3 * 64 * 64)
-    plan, data = plan_of(size=64, max_crop=64), data_of(200, 10, size=64)
+    plan, data = plan_of(size=64, max_crop=64, learning_rate=0.001), data_of(200, 10, size=64)
     held, files = (step_of(plan, some.train, graph, 300) for some in (data, streamed(data, tmp_path / "images")))
     for step in (held, files):
         for _ in range(300):
             step.run()
     assert files.window
     assert files.window.batches == 3
+    assert held.look_at_totals().finite_batches == 300
     assert files.look_at_totals() == held.look_at_totals()
     assert_same_state(named_state(files), named_state(held))
 

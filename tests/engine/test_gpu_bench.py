@@ -27,7 +27,8 @@ def test_everything_is_measured(precision: str) -> None:
         assert step.peak_bytes is not None
         assert step.peak_bytes > 0
     assert bench.parts is not None
-    assert all(layer.forward > 0 for layer in bench.parts.layers)
+    # With kernels of our own the addition is part of the kernel before it.
+    assert all(layer.forward > 0 for layer in bench.parts.layers if layer.type != "shortcut")
 
 
 def test_layers_that_draw_and_layers_that_are_frozen() -> None:

@@ -19,7 +19,7 @@ def kernels_per_step(step: Step) -> Kernels:
     """
     step.run()  # capture is no part of a step
     step.look_at_totals()
-    with profile(activities=[ProfilerActivity.CUDA]) as seen:
+    with profile(activities=[ProfilerActivity.CUDA], acc_events=True) as seen:
         for _ in range(_STEPS):
             step.run()
         torch.cuda.synchronize(step.runtime.device)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+
 import torch
 from torch import Tensor
 
@@ -10,6 +12,7 @@ from darkcfg.engine.fused.rules import FusedRules
 from darkcfg.engine.fused.working import WorkingCopy
 from darkcfg.engine.kernels.batch import Pixels, View, gather
 from darkcfg.engine.kernels.cross_entropy import MOST_CLASSES, cross_entropy
+from darkcfg.engine.kernels.launch import rehearsing
 from darkcfg.engine.runtime import Runtime
 from darkcfg.engine.tally import Tally
 from darkcfg.network.assembly import Network
@@ -40,7 +43,7 @@ class FusedPass:
         batch = self.net.plan.net.batch
         if self.fuses_cost:
             scores = outputs[self.net.scores_source].flatten(1)
-            scores.backward(cross_entropy(scores, shown.truth, shown.label, 1 / batch, self.tally))
+            cross_entropy(scores, shown.truth, shown.label, 1 / batch, self.tally).backward()
         else:
             (costs.objective / batch).backward()
             self.tally.add(costs.loss.detach(), costs.scores, shown.label)
@@ -57,6 +60,10 @@ class FusedPass:
     def settle(self) -> None:
         """Tables can be written again."""
         self.rules.settle()
+
+    def rehearsing(self) -> AbstractContextManager[None]:
+        """Inside the block kernels are compiled and do not run."""
+        return rehearsing(self.runtime.device)
 
     def refresh(self) -> None:
         """The working copy follows."""

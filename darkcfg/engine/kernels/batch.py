@@ -10,6 +10,7 @@ import triton.language as tl
 from torch import Tensor
 
 from darkcfg.data.augmentation import Batch
+from darkcfg.engine.kernels.launch import launch
 
 _PIXELS = 256
 """Of one program."""
@@ -107,7 +108,7 @@ def gather(
         memory_format=torch.channels_last,
     )
     truth, label = truths.new_empty((count, classes)), labels.new_empty(count)
-    _gather[count, triton.cdiv(height * width, _PIXELS)](
+    launch(_gather, (count, triton.cdiv(height * width, _PIXELS)))(
         images, labels, truths, draws, row, *pixels, x, truth, label, draws.shape[1], images.shape[1], images.shape[2],
         height, width, images.shape[3], view.channels, classes, view.cutout,
         CHANNELS=triton.next_power_of_2(view.channels),

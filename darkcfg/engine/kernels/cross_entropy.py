@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
+from darkcfg.engine.kernels.launch import launch
 from darkcfg.engine.tally import Tally
 
 MOST_CLASSES = 4096
@@ -45,7 +48,10 @@ def _cross_entropy(
 
 
 def cross_entropy(scores: Tensor, truth: Tensor, label: Tensor, factor: float, tally: Tally) -> Tensor:
-    """Factor * (softmax(scores) - truth), C's gradient, of the type of `scores`; adds the mini-batch to `tally`.
+    """A scalar without a value, whose gradient is C's, factor * (softmax(scores) - truth); adds the batch to `tally`.
+
+    Only `backward()` may be called on it. A gradient that is given to `scores.backward` instead would make torch import
+    what it compares symbolic shapes with, which takes a second.
 
     Args:
         scores: (N, K) of any floating type, K at most `MOST_CLASSES`.
@@ -55,11 +61,26 @@ def cross_entropy(scores: Tensor, truth: Tensor, label: Tensor, factor: float, t
         tally: where loss, right answers and finiteness are added up.
     """
     rows, classes = scores.shape
-    scores = scores.detach().contiguous()
-    gradient = torch.empty_like(scores)
+    known = scores.detach().contiguous()
+    gradient = torch.empty_like(known)
     width = triton.next_power_of_2(classes)
-    _cross_entropy[(1,)](
-        scores, truth, label, gradient, tally.loss_sum, tally.correct, tally.alive, rows, classes, factor,
+    launch(_cross_entropy, (1,))(
+        known, truth, label, gradient, tally.loss_sum, tally.correct, tally.alive, rows, classes, factor,
         ROWS=max(1, _TILE // width), CLASSES=width, num_warps=_WARPS,
     )  # fmt: skip
-    return gradient
+    loss: Tensor = _Loss.apply(scores, gradient)
+    return loss
+
+
+class _Loss(torch.autograd.Function):
+    """Hands on a gradient that is known already."""
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, gradient: Tensor) -> Tensor:  # noqa: ANN401
+        ctx.save_for_backward(gradient)
+        return scores.new_empty(())
+
+    @staticmethod
+    def backward(ctx: Any, _: Tensor) -> tuple[Tensor, None]:  # noqa: ANN401
+        (gradient,) = ctx.saved_tensors
+        return gradient, None

@@ -10,6 +10,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from darkcfg.engine.kernels.launch import launch
 from darkcfg.engine.kernels.parameters import FIELDS, Places, load_gradient, masters, store
 from darkcfg.engine.kernels.table import Table
 from darkcfg.engine.kernels.types import TRITON_TYPES
@@ -63,7 +64,7 @@ class Descent:
             for start in range(0, place.master.numel(), _BLOCK)
         ]
         table = self.table.of(rows, self.decays.device)
-        _descend[(len(table),)](
+        launch(_descend, (len(table),))(
             table, self.decays, self.momentum, self.nesterov, FIELDS=FIELDS.value, MORE=_MORE_FIELDS.value,
             BLOCK=_BLOCK, TYPE=self.type, num_warps=_WARPS,
         )  # fmt: skip

@@ -15,6 +15,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from darkcfg.engine.kernels.launch import launch
+
 _ROWS = 128
 _CHANNELS = 32
 """A tile: 64 bytes of each of its rows of 16-bit values."""
@@ -273,8 +275,10 @@ class _NormActivation(torch.autograd.Function):
         parts = x.new_empty((share.parts, 2, share.channels), dtype=torch.float32)
         saved = x.new_empty((2, share.channels), dtype=torch.float32)
         y = torch.empty_like(x)
-        _moments[share.parts, share.across](x, parts, share.rows, share.channels, share.reducing, **share.constants)
-        _normalise[triton.cdiv(share.rows, share.applying), share.across](
+        launch(_moments, (share.parts, share.across))(
+            x, parts, share.rows, share.channels, share.reducing, **share.constants
+        )
+        launch(_normalise, (triton.cdiv(share.rows, share.applying), share.across))(
             x, x if residual is None else _channels_last(residual), y, parts, saved, scale, bias, rolling.statistics,
             rolling.t, share.rows, share.parts, share.reducing, rolling.momentum, eps, epilogue.below, share.applying,
             share.channels, PARTS=triton.next_power_of_2(share.parts), GATE=epilogue.gate, ADDS=residual is not None,
@@ -292,10 +296,10 @@ class _NormActivation(torch.autograd.Function):
         gradients = torch.empty_like(saved)
         dx = torch.empty_like(x)
         constants = {"GATE": epilogue.gate, **share.constants}
-        _slopes[share.parts, share.across](
+        launch(_slopes, (share.parts, share.across))(
             x, dy, saved, scale, bias, parts, share.rows, share.reducing, epilogue.below, share.channels, **constants
         )
-        _return[triton.cdiv(share.rows, share.applying), share.across](
+        launch(_return, (triton.cdiv(share.rows, share.applying), share.across))(
             x, dy, dx, parts, saved, scale, bias, gradients, share.rows, share.parts, epilogue.below, share.applying,
             share.channels, PARTS=triton.next_power_of_2(share.parts), **constants,
         )  # fmt: skip

@@ -14,6 +14,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from darkcfg.engine.kernels.launch import launch
 from darkcfg.engine.kernels.parameters import FIELDS, Places, load_gradient, masters, store
 from darkcfg.engine.kernels.table import Table
 from darkcfg.engine.kernels.types import TRITON_TYPES
@@ -122,11 +123,11 @@ class SmallBanks:
         shape = {"ROWS": MOST_ROWS, "COLUMNS": _COLUMNS, "num_warps": _WARPS, "TYPE": self.type}
         fields = {"FIELDS": FIELDS.value, "MORE": _MORE_FIELDS}
         a, b, c = self.coefficients
-        _look_ahead[(len(parts),)](parts, gram, squares, momentum, **shape, **fields)
-        _polynomial[(len(matrices),)](
+        launch(_look_ahead, (len(parts),))(parts, gram, squares, momentum, **shape, **fields)
+        launch(_polynomial, (len(matrices),))(
             matrices, gram, squares, result, scale, A=a, B=b, C=c, ROWS=MOST_ROWS, num_warps=_WARPS
         )
-        _move[(len(parts),)](parts, result, scale, lr, momentum, **shape, **fields)
+        launch(_move, (len(parts),))(parts, result, scale, lr, momentum, **shape, **fields)
 
     def _tables(self, places: Sequence[Places], device: torch.device) -> tuple[Tensor, Tensor]:
         parts: list[list[int]] = []

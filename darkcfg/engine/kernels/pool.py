@@ -12,6 +12,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from darkcfg.engine.kernels.launch import launch
+
 _VALUES = 1024
 """Of the smaller map, for one program."""
 
@@ -90,7 +92,7 @@ class _WindowMax(torch.autograd.Function):
         shape = (*x.shape[:2], x.shape[2] // window, x.shape[3] // window)
         y = torch.empty(shape, dtype=x.dtype, device=x.device, memory_format=torch.channels_last)
         which = torch.empty_like(y, dtype=torch.uint8)
-        _largest[(triton.cdiv(y.numel(), _VALUES),)](
+        launch(_largest, (triton.cdiv(y.numel(), _VALUES),))(
             x, y, which, y.numel(), *y.shape[1:], *x.shape[2:], WINDOW=window, VALUES=_VALUES
         )
         ctx.save_for_backward(which)
@@ -102,7 +104,7 @@ class _WindowMax(torch.autograd.Function):
         (which,) = ctx.saved_tensors
         dy = dy.contiguous(memory_format=torch.channels_last)
         dx = torch.empty(ctx.shape, dtype=dy.dtype, device=dy.device, memory_format=torch.channels_last)
-        _to_largest[(triton.cdiv(dx.numel(), _VALUES),)](
+        launch(_to_largest, (triton.cdiv(dx.numel(), _VALUES),))(
             dy, dx, which, dx.numel(), *dy.shape[1:], *dx.shape[2:], WINDOW=ctx.window, VALUES=_VALUES
         )
         return dx, None
@@ -116,7 +118,7 @@ def window_max(x: Tensor, window: int) -> Tensor:
 
 def _run(large: Tensor, small: Tensor, *, spreads: bool) -> None:
     channels, height, width = small.shape[1:]
-    _average[(triton.cdiv(small.numel(), _VALUES),)](
+    launch(_average, (triton.cdiv(small.numel(), _VALUES),))(
         large, small, small.numel(), channels, height, width, large.shape[2] // height, large.shape[3] // width,
         VALUES=_VALUES, SPREADS=spreads,
     )  # fmt: skip

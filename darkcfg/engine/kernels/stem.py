@@ -13,6 +13,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from darkcfg.engine.kernels.launch import launch
+
 CHANNELS = 8
 SIZE = 3
 MOST_FILTERS = 128
@@ -114,7 +116,7 @@ class _Stem(torch.autograd.Function):
             (count, filters, sizes.out_height, sizes.out_width),
             dtype=x.dtype, device=x.device, memory_format=torch.channels_last,
         )  # fmt: skip
-        _convolve[(triton.cdiv(pixels, _PIXELS),)](
+        launch(_convolve, (triton.cdiv(pixels, _PIXELS),))(
             x, weight, y, pixels, filters, *sizes, FILTERS=_filters_of_tile(filters), PIXELS=_PIXELS, num_warps=_WARPS
         )
         ctx.save_for_backward(x, weight)
@@ -131,10 +133,10 @@ class _Stem(torch.autograd.Function):
         count = triton.cdiv(pixels, each)
         parts = dy.new_empty((count, SIZE, _TAPS.value, tile), dtype=torch.float32)
         gradient = torch.empty_like(weight)
-        _correlate[(count,)](
+        launch(_correlate, (count,))(
             x, dy, parts, pixels, each, filters, *ctx.sizes, FILTERS=tile, PIXELS=_PIXELS, num_warps=_WARPS
         )
-        _add_up[(parts[0].numel() // _SUMMED,)](
+        launch(_add_up, (parts[0].numel() // _SUMMED,))(
             parts, gradient, count, filters, FILTERS=tile, PARTS=triton.next_power_of_2(count), VALUES=_SUMMED
         )
         return None, gradient, None
