@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 from darkcfg.cli.options import (
-    check_compute,
     coarse_option,
     compile_option,
     data_dir_option,
@@ -15,6 +14,7 @@ from darkcfg.cli.options import (
     deterministic_option,
     device_option,
     precision_option,
+    prepare_for,
     resize_option,
     runs_dir_option,
     set_option,
@@ -67,7 +67,7 @@ def command(**flags: Any) -> None:  # noqa: ANN401 - one value for each option a
     more seeds or another CFG can be added to a comparison by its --name. Everything is in the folder --runs-dir/NAME:
     a run folder for each run, compare.json and compare.png.
     """
-    check_compute(compiled=flags["compiled"], deterministic=flags["deterministic"])
+    prepare_for(deterministic=flags["deterministic"])
     if len(flags["cfgs"]) < 2:
         raise UsageError(
             "there is nothing to compare",
