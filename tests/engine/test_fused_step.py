@@ -69,6 +69,7 @@ NETWORKS: dict[str, str] = {
     "two costs": residual() + section("cost", type="sse"),
     "image read by others": section("maxpool", size=3, stride=1) + conv(8) + head(3),
     "pooling": conv(8) + section("maxpool", size=2, stride=2) + section("maxpool", size=2, stride=1) + head(3),
+    "centred gradients": conv(8, grad_centr=1) + conv(8, grad_centr=1) + head(3),
     "dropout": conv(8) + section("dropout", probability=0.0) + conv(8) + head(3),
 }
 
