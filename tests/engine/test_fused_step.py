@@ -76,6 +76,7 @@ NETWORKS: dict[str, str] = {
     + conv(8)
     + section("shortcut", **{"from": -2}, activation="leaky", backward="product")
     + head(3),
+    "centred gradients": conv(8, grad_centr=1) + conv(8, grad_centr=1) + head(3),
     "dropout": conv(8) + section("dropout", probability=0.0) + conv(8) + head(3),
 }
 
