@@ -44,6 +44,7 @@ from darkcfg.engine.events import Event
 from darkcfg.engine.pacer import Pacer
 from darkcfg.engine.runtime import Runtime, choose_runtime, repeatable
 from darkcfg.engine.streams import in_turn
+from darkcfg.engine.tally import Tally
 from darkcfg.engine.train import Training
 from darkcfg.language.errors import DivergenceError
 from darkcfg.language.overrides import read_with
@@ -184,6 +185,44 @@ def test_warm_up_and_capture_leave_no_trace(graph: Runtime, eager: Runtime) -> N
     stepped.run()
     assert captured.look_at_totals() == stepped.look_at_totals()
     assert_same_state(named_state(captured), named_state(stepped), ROUNDING)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_a_step_that_cannot_be_captured_runs_eagerly(precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = choose_runtime("cuda", precision, compiled=None, deterministic=True)
+    plan, split = plan_of(conv(8) + section("dropout", probability=0.2) + residual()), split_of(72)
+    stream, add = torch.cuda.current_stream(), Tally.end_batch
+
+    def waits(tally: Tally) -> None:
+        if torch.cuda.is_current_stream_capturing():
+            tally.loss_sum.item()
+        add(tally)
+
+    def losses(runtime: Runtime, *, note: bool) -> list[float]:
+        torch.manual_seed(5)
+        step = step_of(plan, split, runtime)
+        found = losses_of(step, 5)
+        assert len(step.news()) == note
+        assert torch.cuda.current_stream() == stream
+        torch.cuda.empty_cache()  # which an allocator that is still in a capture refuses
+        return found
+
+    expected = losses(replace(graph, graph=False), note=False)
+    with monkeypatch.context() as patch:
+        patch.setattr(Tally, "end_batch", waits)
+        assert losses(graph, note=True) == pytest.approx(expected, abs=ROUNDING)
+    assert losses(graph, note=False) == pytest.approx(expected, abs=ROUNDING)  # another step is captured as ever
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="there is one CUDA device")
+def test_a_run_on_the_second_device() -> None:
+    first = torch.cuda.current_device()
+    try:
+        step = step_of(plan_of(), split_of(72), choose_runtime("cuda:1", "bf16", compiled=None, deterministic=False))
+        assert all(0 < loss < 10 for loss in losses_of(step, 5))
+        assert torch.cuda.current_device() == 1
+    finally:
+        torch.cuda.set_device(first)
 
 
 @pytest.mark.parametrize("batches", [1, 2])
