@@ -17,6 +17,7 @@ COMMANDS = {
     "train": "Train a network on images.",
     "test": "Evaluate a run, or a cfg with weights.",
     "print-arch": "Show every layer: shapes, parameters, FLOPs.",
+    "report": "Write one HTML page about a run.",
     "check": "Show every error and warning of cfg files.",
     "check-gradients": "Check every layer's gradient against differences.",
     "dump": "Write every tensor of a training step as .npz.",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from html import escape
 
-_EMPTY = frozenset(("circle", "image", "img", "line", "link", "meta", "path", "rect"))
+_EMPTY = frozenset(("br", "circle", "image", "img", "line", "link", "meta", "path", "rect"))
 """Elements that never hold anything; HTML wants all others closed by a tag of their own."""
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -19,7 +19,7 @@ class Markup(str):
     __slots__ = ()
 
 
-def tag(name: str, *children: str, **attributes: object) -> Markup:
+def tag(name: str, /, *children: str, **attributes: object) -> Markup:
     """An element.
 
     Args:

@@ -1,0 +1,36 @@
+"""What was found to be wrong, the worst first."""
+
+from __future__ import annotations
+
+from darkcfg.insight.finding import Finding
+from darkcfg.report.markup import Markup, joined, tag
+from darkcfg.report.page.blocks import fact_list, section
+from darkcfg.report.page.content import Content
+
+_RANK = {"error": 0, "warning": 1, "info": 2}
+
+
+def findings_section(content: Content) -> Markup:
+    """One card for each finding; a section that says so when there is none."""
+    found = content.findings
+    if found is None:
+        said = tag("p", "The layers were not probed; the summary says why.")
+    elif not found:
+        said = tag("p", "Nothing was found to be wrong with this network.")
+    else:
+        said = joined(map(_card, sorted(found, key=lambda finding: _RANK[finding.severity])))
+    return section("findings", "Findings", said)
+
+
+def _card(finding: Finding) -> Markup:
+    place = [f"layer {finding.layer}"] if finding.layer is not None else []
+    line = tag("a", f"line {finding.line}", href=f"#line-{finding.line}") if finding.line else ""
+    facts = (
+        ("where", joined((*place, ", " if place and line else "", line))),
+        ("measured", finding.measured),
+        ("normal", finding.normal),
+        ("likely cause", finding.cause),
+        ("try", finding.advice),
+    )
+    title = tag("h3", tag("span", finding.severity), finding.says)
+    return tag("div", title, fact_list(facts), class_=f"finding {finding.severity}")

@@ -1,0 +1,134 @@
+"""Where the network errs: class by class, pair by pair, image by image."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from darkcfg.engine.metrics import Evaluation
+from darkcfg.insight.mistake import Mistake
+from darkcfg.report.markup import Markup, tag
+from darkcfg.report.page.blocks import block, figure, section, table
+from darkcfg.report.page.content import Content
+from darkcfg.report.page.raster import image_tag, png_uri
+from darkcfg.report.text import shorten
+from darkcfg.report.units import counted, percent
+
+_NUMBERED = 20
+"""Up to this many classes the cells of the matrix hold numbers, and they are so large:"""
+_CELL, _SMALL_CELL = 30.0, 9.0
+_LONGEST_NAME = 16
+_CHARACTER = 6.4
+_PAIRS = 12
+_MOST_BARS = 120
+_RIGHT, _WRONG = (31, 111, 178), (214, 104, 24)
+"""Blue and orange, which are told apart on light and on dark paper, and by people who confuse red and green."""
+
+
+def mistakes_section(content: Content) -> Markup:
+    """Everything that the test images say."""
+    scored = content.evaluation
+    if scored is None:
+        return section("mistakes", "Mistakes", tag("p", "The test images were not looked at; the summary says why."))
+    matrix = block("Confusion matrix", confusion_figure(scored))
+    pairs = block("Most confused", _pairs(scored))
+    return section(
+        "mistakes",
+        "Mistakes",
+        block("Accuracy of each class, worst first", _bars(scored)),
+        tag("div", matrix, pairs, class_="panels"),
+        block("Most certain and wrong", _gallery(content.mistakes)),
+    )
+
+
+def confusion_figure(scored: Evaluation) -> Markup:
+    """The matrix: rows are true classes, columns predicted ones; the stronger the colour, the larger the share of its row."""
+    count = len(scored.classes)
+    cell = _CELL if count <= _NUMBERED else _SMALL_CELL
+    names = [shorten(name, _LONGEST_NAME) for name in scored.classes]
+    margin = 10 + _CHARACTER * max(map(len, names))
+    side = cell * count
+    drawn = [tag("image", href=png_uri(_cells(scored)), x=margin, y=margin, width=side, height=side, class_="pixels",
+                 preserveAspectRatio="none")]  # fmt: skip
+    every = 1 if cell >= 9 else -(-9 // int(cell))
+    for place in range(0, count, every):
+        at = margin + cell * (place + 0.5)
+        turned = f"rotate(-90 {at + 4:.1f} {margin - 6:.1f})"
+        drawn.append(tag("text", names[place], x=margin - 6, y=at + 4, text_anchor="end"))
+        drawn.append(tag("text", names[place], x=at + 4, y=margin - 6, transform=turned))
+    if count <= _NUMBERED:
+        drawn += _numbers(scored, margin)
+    said = f"confusion matrix of {counted(count, 'class')}; {percent(scored.top1)} of {scored.n:,} images lie on its diagonal"
+    whole = margin + side + 2
+    style = None if count <= _NUMBERED else f"min-width:{whole:.0f}px"
+    svg = tag("svg", *drawn, viewBox=f"0 0 {whole:.1f} {whole:.1f}", role="img", aria_label=said, class_="plot matrix",
+              style=style)  # fmt: skip
+    caption = "Rows are true classes, columns what the network says; numbers are images, colours shares of the row."
+    return figure(caption, tag("div", svg, class_="scroll", tabindex=0, role="group", aria_label="confusion matrix"))
+
+
+def _shares(scored: Evaluation) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    confusion = np.array(scored.confusion, np.float64).reshape(len(scored.classes), -1)
+    return confusion / np.maximum(confusion.sum(1, keepdims=True), 1)
+
+
+def _cells(scored: Evaluation) -> np.ndarray[tuple[int, int, int], np.dtype[np.uint8]]:
+    """(classes, classes, 4): a pixel for each cell, blue on the diagonal; the square root lets rare mistakes be seen."""
+    shares = _shares(scored)
+    pixels = np.empty((*shares.shape, 4), np.uint8)
+    pixels[..., :3] = _WRONG
+    diagonal = np.arange(len(shares))
+    pixels[diagonal, diagonal, :3] = _RIGHT
+    pixels[..., 3] = np.rint(255 * np.sqrt(shares))
+    return pixels
+
+
+def _numbers(scored: Evaluation, margin: float) -> list[Markup]:
+    shares, drawn = _shares(scored), []
+    for row, counts in enumerate(scored.confusion):
+        for column, count in enumerate(counts):
+            if count:
+                x, y = margin + _CELL * (column + 0.5), margin + _CELL * (row + 0.5) + 4
+                strong = "white" if shares[row, column] > 0.3 else None
+                drawn.append(tag("text", _short(count), x=x, y=y, text_anchor="middle", class_=strong or "strong"))
+    return drawn
+
+
+def _short(count: int) -> str:
+    return str(count) if count < 10_000 else f"{count / 1000:.0f}k"
+
+
+def _pairs(scored: Evaluation) -> Markup:
+    rows = [(true, guess, f"{count:,}") for true, guess, count in scored.most_confused(_PAIRS)]
+    if not rows:
+        return tag("p", "Not one image was taken for another class.")
+    return table(("true class", "taken for", "images"), rows, (2,), "most confused classes")
+
+
+def _bars(scored: Evaluation) -> Markup:
+    known = [(name, share) for name, share in scored.per_class().items() if share is not None]
+    ranked = sorted(known, key=lambda pair: pair[1])[:_MOST_BARS]
+    bars = tag("ul", *(_bar(name, share) for name, share in ranked), class_="bars")
+    left_out = len(scored.classes) - len(ranked)
+    if not left_out:
+        return bars
+    few = len(known) - len(ranked)
+    said = [f"{counted(few, 'class')} that do better" if few else "", f"{counted(left_out - few, 'class')} without images"]
+    return tag("div", bars, tag("p", f"Not shown: {' and '.join(filter(None, said[: 1 + (left_out > few)]))}.", class_="quiet"))
+
+
+def _bar(name: str, share: float) -> Markup:
+    filled = tag("i", tag("b", style=f"width:{100 * share:.1f}%"), aria_hidden="true")
+    return tag("li", tag("span", name, title=name), filled, tag("em", percent(share)))
+
+
+def _gallery(mistakes: tuple[Mistake, ...]) -> Markup:
+    if not mistakes:
+        return tag("p", "The network is right about every test image.")
+    return tag("ul", *map(_mistake, mistakes), class_="gallery")
+
+
+def _mistake(mistake: Mistake) -> Markup:
+    sure = percent(mistake.probability)
+    said = f"test image {mistake.row}: a {mistake.true}, taken for {mistake.predicted} with {sure}"
+    words = tag("p", tag("b", mistake.true), tag("br"), f"{mistake.predicted} {sure}")
+    return tag("li", image_tag(mistake.image, said), words)
