@@ -40,7 +40,7 @@ KINDS = {
 _COLOUR_OF = {"learns": "blue", "adds": "orange", "joins": "violet", "pools": "green", "ends": "red", "other": "quiet"}
 
 
-def diagram(plan: Plan) -> Markup:
+def diagram(plan: Plan, title: str = "") -> Markup:
     """The SVG of a plan, legible on light and on dark pages, each layer with its cfg line.
 
     Every layer is a `<g class="layer" data-layer="3">`, and every reading of one layer by another an element of class
@@ -60,13 +60,12 @@ def diagram(plan: Plan) -> Markup:
         *(_bus(bus, boxes, right, pitch) for bus in sorted(buses, key=lambda bus: -bus.lane)),
         *(_layer(box, left, right) for box in boxes),
     ]
-    title = f"{plan.name}: {len(plan.layers)} layers"
     return tag(
         "svg",
-        tag("title", title),
+        tag("title", f"{title or plan.name}: {len(plan.layers)} layers"),
         tag("style", Markup(_style())),
         tag("rect", width=width, height=height, class_="paper"),
-        _head(plan, width),
+        _head(plan, title or plan.name, width),
         *drawn,
         xmlns="http://www.w3.org/2000/svg",
         viewBox=f"0 0 {number(width)} {number(height)}",
@@ -115,8 +114,8 @@ def _box(layer: Layer, top: float) -> _Box:
     return _Box(layer.index, kind, (first, second), layer.type, notes, hint, top, layer.sources)
 
 
-def _head(plan: Plan, width: float) -> Markup:
-    name = shorten(plan.name, int((width - 2 * _MARGIN) / 8.5))
+def _head(plan: Plan, title: str, width: float) -> Markup:
+    name = shorten(title, int((width - 2 * _MARGIN) / 8.5))
     total = f"{plan.params:,} parameters, {amount(plan.flops, 'FLOP')} an image"
     return joined((
         tag("text", name, x=_MARGIN, y=18.0, class_="name"),

@@ -13,7 +13,14 @@ from darkcfg.report.units import ABSENT, in_thousands
 def architecture_section(content: Content) -> Markup:
     """The diagram beside the table, the cfg below."""
     plan = content.plan
-    picture = tag("div", diagram(plan), class_="scroll tall", tabindex=0, role="group", aria_label="diagram of the network")
+    picture = tag(
+        "div",
+        diagram(plan, content.title),
+        class_="scroll tall",
+        tabindex=0,
+        role="group",
+        aria_label="diagram of the network",
+    )
     both = tag("div", picture, block("Layers", _layers(plan)), class_="wide")
     return section("network", "Network", both, tag("details", tag("summary", "The cfg"), _cfg(plan)))
 

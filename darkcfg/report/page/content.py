@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,3 +38,8 @@ class Content:
     findings: tuple[Finding, ...] | None = None
     notes: tuple[str, ...] = ()
     """What is missing from the page, and why."""
+
+    @property
+    def title(self) -> str:
+        """The name of the cfg; the copy in the run folder is always net.cfg."""
+        return Path(str(self.record.get("cfg") or self.name)).stem

@@ -20,10 +20,14 @@ def filters_block(filters: NDArray[np.float32]) -> Markup:
     """
     shown = [tag("li", _filter(index, weights)) for index, weights in enumerate(filters[:_MOST])]
     count, channels = filters.shape[:2]
-    colours = "red, green and blue are the three input channels" if channels == 3 else f"the first of {channels} channels"
+    colours = (
+        "red, green and blue are the three input channels" if channels == 3 else f"the first of {channels} channels"
+    )
     words = f"Middle grey is 0; {colours}. Each has a scale of its own."
     more = f" The first {_MOST} of {count}." if count > _MOST else ""
-    return block("Filters of the first layer", tag("p", words + more, class_="quiet"), tag("ul", *shown, class_="filters"))
+    return block(
+        "Filters of the first layer", tag("p", words + more, class_="quiet"), tag("ul", *shown, class_="filters")
+    )
 
 
 def _filter(index: int, weights: NDArray[np.float32]) -> Markup:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from darkcfg.engine.metrics import Evaluation
 from darkcfg.insight.mistake import Mistake
@@ -19,6 +20,8 @@ _CELL, _SMALL_CELL = 30.0, 9.0
 _LONGEST_NAME = 16
 _CHARACTER = 6.4
 _PAIRS = 12
+_DARK = 0.3
+"""Cells of a larger share are dark, and their numbers white."""
 _MOST_BARS = 120
 _RIGHT, _WRONG = (31, 111, 178), (214, 104, 24)
 """Blue and orange, which are told apart on light and on dark paper, and by people who confuse red and green."""
@@ -66,12 +69,14 @@ def confusion_figure(scored: Evaluation) -> Markup:
     return figure(caption, tag("div", svg, class_="scroll", tabindex=0, role="group", aria_label="confusion matrix"))
 
 
-def _shares(scored: Evaluation) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+def _shares(scored: Evaluation) -> NDArray[np.float64]:
+    """(classes, classes): each row as shares of its images; a row without images is 0."""
     confusion = np.array(scored.confusion, np.float64).reshape(len(scored.classes), -1)
-    return confusion / np.maximum(confusion.sum(1, keepdims=True), 1)
+    shares: NDArray[np.float64] = confusion / np.maximum(confusion.sum(1, keepdims=True), 1)
+    return shares
 
 
-def _cells(scored: Evaluation) -> np.ndarray[tuple[int, int, int], np.dtype[np.uint8]]:
+def _cells(scored: Evaluation) -> NDArray[np.uint8]:
     """(classes, classes, 4): a pixel for each cell, blue on the diagonal; the square root lets rare mistakes be seen."""
     shares = _shares(scored)
     pixels = np.empty((*shares.shape, 4), np.uint8)
@@ -88,8 +93,8 @@ def _numbers(scored: Evaluation, margin: float) -> list[Markup]:
         for column, count in enumerate(counts):
             if count:
                 x, y = margin + _CELL * (column + 0.5), margin + _CELL * (row + 0.5) + 4
-                strong = "white" if shares[row, column] > 0.3 else None
-                drawn.append(tag("text", _short(count), x=x, y=y, text_anchor="middle", class_=strong or "strong"))
+                colour = "bright" if shares[row, column] > _DARK else "fill-ink"
+                drawn.append(tag("text", _short(count), x=x, y=y, text_anchor="middle", class_=colour))
     return drawn
 
 
@@ -112,8 +117,13 @@ def _bars(scored: Evaluation) -> Markup:
     if not left_out:
         return bars
     few = len(known) - len(ranked)
-    said = [f"{counted(few, 'class')} that do better" if few else "", f"{counted(left_out - few, 'class')} without images"]
-    return tag("div", bars, tag("p", f"Not shown: {' and '.join(filter(None, said[: 1 + (left_out > few)]))}.", class_="quiet"))
+    said = [
+        f"{counted(few, 'class')} that do better" if few else "",
+        f"{counted(left_out - few, 'class')} without images",
+    ]
+    return tag(
+        "div", bars, tag("p", f"Not shown: {' and '.join(filter(None, said[: 1 + (left_out > few)]))}.", class_="quiet")
+    )
 
 
 def _bar(name: str, share: float) -> Markup:
@@ -130,5 +140,7 @@ def _gallery(mistakes: tuple[Mistake, ...]) -> Markup:
 def _mistake(mistake: Mistake) -> Markup:
     sure = percent(mistake.probability)
     said = f"test image {mistake.row}: a {mistake.true}, taken for {mistake.predicted} with {sure}"
-    words = tag("p", tag("b", mistake.true), tag("br"), f"{mistake.predicted} {sure}")
+    words = tag(
+        "p", tag("b", mistake.true), tag("br"), f"taken for {mistake.predicted}, ", tag("span", sure, class_="quiet")
+    )
     return tag("li", image_tag(mistake.image, said), words)

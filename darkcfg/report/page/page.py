@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 from darkcfg.report.markup import Markup, joined, tag
 from darkcfg.report.page.architecture import architecture_section
+from darkcfg.report.page.blocks import section
 from darkcfg.report.page.content import Content
 from darkcfg.report.page.curves import curves_section
 from darkcfg.report.page.filters import filters_block
 from darkcfg.report.page.findings import findings_section
-from darkcfg.report.page.blocks import section
 from darkcfg.report.page.mistakes import mistakes_section
 from darkcfg.report.page.style import style_sheet
 from darkcfg.report.page.summary import summary_section
@@ -33,7 +33,7 @@ def page_of(content: Content) -> str:
     }
     shown = {name: part for name, part in sections.items() if part}
     record = content.record
-    about = f"{content.plan.name} on {record['data'].get('name', '?')}"
+    about = f"{content.title} on {record['data'].get('name', '?')}"
     body = tag(
         "body",
         tag("header", tag("h1", content.name), tag("p", about, class_="quiet")),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from darkcfg.report.markup import Markup, joined, number, tag
 
-_WIDTH, _HEIGHT = 400.0, 230.0
+_WIDTH, _HEIGHT = 350.0, 215.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44.0, 52.0, 10.0, 24.0
 _FEW_POINTS = 40
 """Up to this many points each has a dot."""
@@ -47,7 +47,7 @@ def line_chart(
     scale = Scale.of([*values, *([0.0] if zero else [])], log)
     across = [x for line in series for x, _ in line.points]
     first, last = (min(across), max(across)) if across else (0.0, 1.0)
-    at = _Place(first, last if last > first else first + 1, scale)
+    at = _Place(*((first, last) if last > first else (first - 1, first + 1)), scale)
     drawn = [*_grid(at, scale), *_x_axis(at, x_name), *(_line(line, at, word) for line in series)]
     drawn += _end_labels(series, at, word)
     return tag(

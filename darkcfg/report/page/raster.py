@@ -20,7 +20,9 @@ def image_tag(pixels: NDArray[np.uint8], said: str) -> Markup:
     height, width = pixels.shape[:2]
     small = max(height, width) <= _SMALL
     class_ = "pixels" if small else None
-    return tag("img", src=_uri(pixels, photo=not small), alt=said, title=said, class_=class_, width=width, height=height)
+    return tag(
+        "img", src=_uri(pixels, photo=not small), alt=said, title=said, class_=class_, width=width, height=height
+    )
 
 
 def png_uri(pixels: NDArray[np.uint8]) -> str:
@@ -32,7 +34,8 @@ def stretched(values: NDArray[np.float32]) -> NDArray[np.uint8]:
     """Numbers spread over 0..255, the middle grey being 0, so that signs can be seen; what is not finite is 0."""
     finite = np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0)
     largest = float(np.abs(finite).max(initial=0.0)) or 1.0
-    return np.clip(np.rint(127.5 + 127.5 * finite / largest), 0, 255).astype(np.uint8)
+    shown: NDArray[np.uint8] = np.clip(np.rint(127.5 + 127.5 * finite / largest), 0, 255).astype(np.uint8)
+    return shown
 
 
 def _uri(pixels: NDArray[np.uint8], *, photo: bool) -> str:

@@ -28,12 +28,12 @@ figure{margin:0;min-width:0}
 figcaption{font-size:.88rem;margin-bottom:.4rem}
 figcaption b{color:var(--ink);font-weight:600}
 svg{display:block;max-width:100%;height:auto}
-.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(8.5rem,1fr));gap:.75rem;margin:0 0 1.5rem}
+.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(8.75rem,1fr));gap:.75rem;margin:0 0 1.5rem}
 .tiles div{border:1px solid var(--rule);border-radius:.5rem;background:var(--box);padding:.7rem .9rem}
 .tiles dt{font-size:.82rem}
-.tiles dd{margin:0;font-size:1.35rem;font-weight:600;letter-spacing:-.01em;font-variant-numeric:tabular-nums}
-.tiles dd+dd{font-size:.82rem;font-weight:400;letter-spacing:0;color:var(--quiet)}
-.facts{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1.25rem;margin:0}
+.tiles dd{margin:0;font-size:1.3rem;font-weight:600;white-space:nowrap;letter-spacing:-.01em;font-variant-numeric:tabular-nums}
+.tiles dd+dd{font-size:.82rem;white-space:normal;font-weight:400;letter-spacing:0;color:var(--quiet)}
+.facts{font-size:.92rem;display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1.25rem;margin:0}
 .facts dt{color:var(--quiet)}
 .facts dd{margin:0;overflow-wrap:anywhere;min-width:0}
 .note{border-left:3px solid var(--orange);background:var(--box);padding:.6rem .9rem;border-radius:0 .4rem .4rem 0;max-width:none}
@@ -53,10 +53,10 @@ td:last-child,th:last-child{padding-right:.2rem}
 .bars i b{display:block;height:100%;background:var(--blue)}
 .bars em{font-style:normal;text-align:right;font-variant-numeric:tabular-nums}
 .gallery{display:grid;grid-template-columns:repeat(auto-fill,minmax(7rem,1fr));gap:1rem;list-style:none;margin:0;padding:0}
-.gallery img{width:100%;display:block;border-radius:.3rem;border:1px solid var(--rule)}
+.gallery img{width:100%;height:auto;display:block;border-radius:.3rem;border:1px solid var(--rule)}
 .gallery p{font-size:.82rem;line-height:1.35;margin:.35rem 0 0;overflow-wrap:anywhere}
 .filters{display:flex;flex-wrap:wrap;gap:.35rem;list-style:none;margin:0;padding:0}
-.filters img{width:3rem;display:block;border-radius:.2rem}
+.filters img{width:3rem;height:auto;display:block;border-radius:.2rem}
 .pixels{image-rendering:pixelated}
 .finding{border:1px solid var(--rule);border-left:4px solid var(--tone);border-radius:.5rem;padding:.8rem 1rem;margin-bottom:1rem;background:var(--box)}
 .finding h3 span{color:var(--tone);font-size:.78rem;font-weight:600;letter-spacing:.04em;text-transform:uppercase;margin-right:.6rem}
@@ -70,11 +70,13 @@ td:last-child,th:last-child{padding-right:.2rem}
 
 .plot .grid{stroke:var(--rule);stroke-width:1}
 .plot .line{fill:none;stroke-width:1.75;stroke-linejoin:round}
+.plot .bright{fill:#fff}
 .plot .hover{fill:transparent;stroke:none}
 .cfg{margin:.75rem 0 0;padding:.75rem 1rem;border:1px solid var(--rule);border-radius:.5rem;background:var(--box);overflow:auto;max-height:40rem;line-height:1.45}
 .cfg span{display:block;min-height:1.45em}
 .cfg span::before{content:attr(data-line);display:inline-block;width:2.4rem;margin-right:1rem;text-align:right;color:var(--quiet)}
 .cfg span:target{background:color-mix(in srgb,var(--orange) 25%,transparent)}
+details{margin-top:1.5rem}
 summary{cursor:pointer;font-weight:600}
 footer{padding-top:1.5rem;padding-bottom:3rem;font-size:.88rem;color:var(--quiet)}
 @media (max-width:52rem){.wide{grid-template-columns:minmax(0,1fr)}.heat td:first-child,.heat th:first-child{width:6.5rem}}
