@@ -24,7 +24,10 @@ def curves_section(content: Content) -> Markup:
     over = f"over {len(rows)} epochs"
     charts = (
         figure(_legend("Loss", judged), line_chart(f"loss {over}", loss, loss_text)),
-        figure(_legend("Accuracy, %", judged), line_chart(f"accuracy in percent {over}", accuracy, "{:.2f}".format)),
+        figure(
+            _legend("Accuracy, %", judged),
+            line_chart(f"accuracy in percent {over}", accuracy, "{:.2f}".format, log=False),
+        ),
         figure(tag("b", "Learning rate"), line_chart(f"learning rate {over}", rates, lr_text, log=False, zero=True)),
     )
     return section("training", "Training", tag("div", *charts, class_="panels"))

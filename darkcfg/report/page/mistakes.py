@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from darkcfg.engine.metrics import Evaluation
 from darkcfg.insight.mistake import Mistake
-from darkcfg.report.markup import Markup, tag
+from darkcfg.report.markup import Markup, joined, number, tag
 from darkcfg.report.page.blocks import block, figure, section, table
 from darkcfg.report.page.content import Content
 from darkcfg.report.page.raster import image_tag, png_uri
@@ -16,10 +19,16 @@ from darkcfg.report.units import counted, percent
 
 _NUMBERED = 20
 """Up to this many classes the cells of the matrix hold numbers, and they are so large:"""
-_CELL, _SMALL_CELL = 30.0, 9.0
+_CELL = 30.0
+_PITCH = 11.5
+"""From one line of text to the next."""
+_WIDE, _SMALLEST_CELL = 960.0, 2.0
+"""A matrix of many classes should be so wide, unless its cells became too small to be seen."""
 _LONGEST_NAME = 16
 _CHARACTER = 6.4
 _PAIRS = 12
+_FAINTEST = 50
+"""How much a single image among many colours its cell, of 255."""
 _DARK = 0.3
 """Cells of a larger share are dark, and their numbers white."""
 _MOST_BARS = 120
@@ -34,11 +43,12 @@ def mistakes_section(content: Content) -> Markup:
         return section("mistakes", "Mistakes", tag("p", "The test images were not looked at; the summary says why."))
     matrix = block("Confusion matrix", confusion_figure(scored))
     pairs = block("Most confused", _pairs(scored))
+    few = len(scored.classes) <= _NUMBERED
     return section(
         "mistakes",
         "Mistakes",
         block("Accuracy of each class, worst first", _bars(scored)),
-        tag("div", matrix, pairs, class_="panels"),
+        tag("div", matrix, pairs, class_="panels") if few else joined((matrix, pairs)),
         block("Most certain and wrong", _gallery(content.mistakes)),
     )
 
@@ -46,27 +56,33 @@ def mistakes_section(content: Content) -> Markup:
 def confusion_figure(scored: Evaluation) -> Markup:
     """The matrix: rows are true classes, columns predicted ones; the stronger the colour, the larger the share of its row."""
     count = len(scored.classes)
-    cell = _CELL if count <= _NUMBERED else _SMALL_CELL
+    numbered = count <= _NUMBERED
+    cell = _CELL if numbered else max(_SMALLEST_CELL, min(_PITCH, _WIDE / count))
     names = [shorten(name, _LONGEST_NAME) for name in scored.classes]
     margin = 10 + _CHARACTER * max(map(len, names))
     side = cell * count
-    drawn = [tag("image", href=png_uri(_cells(scored)), x=margin, y=margin, width=side, height=side, class_="pixels",
-                 preserveAspectRatio="none")]  # fmt: skip
-    every = 1 if cell >= 9 else -(-9 // int(cell))
-    for place in range(0, count, every):
-        at = margin + cell * (place + 0.5)
-        turned = f"rotate(-90 {at + 4:.1f} {margin - 6:.1f})"
-        drawn.append(tag("text", names[place], x=margin - 6, y=at + 4, text_anchor="end"))
-        drawn.append(tag("text", names[place], x=at + 4, y=margin - 6, transform=turned))
-    if count <= _NUMBERED:
-        drawn += _numbers(scored, margin)
-    said = f"confusion matrix of {counted(count, 'class')}; {percent(scored.top1)} of {scored.n:,} images lie on its diagonal"
+    drawn = [
+        tag("image", href=png_uri(_cells(scored)), x=margin, y=margin, width=side, height=side, class_="pixels"),
+        *_names(names, margin, cell),
+        *(_numbers(scored, margin) if numbered else ()),
+    ]
     whole = margin + side + 2
-    style = None if count <= _NUMBERED else f"min-width:{whole:.0f}px"
-    svg = tag("svg", *drawn, viewBox=f"0 0 {whole:.1f} {whole:.1f}", role="img", aria_label=said, class_="plot matrix",
-              style=style)  # fmt: skip
-    caption = "Rows are true classes, columns what the network says; numbers are images, colours shares of the row."
+    said = f"confusion matrix of {counted(count, 'class')}; {percent(scored.top1)} of {scored.n:,} images lie on its diagonal"
+    size = None if numbered else f"width:{whole:.0f}px;max-width:none"
+    box = f"0 0 {number(whole)} {number(whole)}"
+    svg = tag("svg", *drawn, viewBox=box, role="img", aria_label=said, class_="plot", style=size)
+    meaning = "Numbers are images, colours shares of the row." if numbered else "Colours are shares of the row."
+    caption = f"Rows are true classes, columns what the network says. {meaning}"
     return figure(caption, tag("div", svg, class_="scroll", tabindex=0, role="group", aria_label="confusion matrix"))
+
+
+def _names(names: Sequence[str], margin: float, cell: float) -> Iterator[Markup]:
+    """At the left and at the top, as many as have room."""
+    for place in range(0, len(names), math.ceil(_PITCH / cell)):
+        at = margin + cell * (place + 0.5) + 4
+        turned = f"rotate(-90 {number(at)} {number(margin - 6)})"
+        yield tag("text", names[place], x=margin - 6, y=at, text_anchor="end")
+        yield tag("text", names[place], x=at, y=margin - 6, transform=turned)
 
 
 def _shares(scored: Evaluation) -> NDArray[np.float64]:
@@ -83,7 +99,7 @@ def _cells(scored: Evaluation) -> NDArray[np.uint8]:
     pixels[..., :3] = _WRONG
     diagonal = np.arange(len(shares))
     pixels[diagonal, diagonal, :3] = _RIGHT
-    pixels[..., 3] = np.rint(255 * np.sqrt(shares))
+    pixels[..., 3] = np.where(shares, np.maximum(_FAINTEST, np.rint(255 * np.sqrt(shares))), 0)
     return pixels
 
 
@@ -140,7 +156,6 @@ def _gallery(mistakes: tuple[Mistake, ...]) -> Markup:
 def _mistake(mistake: Mistake) -> Markup:
     sure = percent(mistake.probability)
     said = f"test image {mistake.row}: a {mistake.true}, taken for {mistake.predicted} with {sure}"
-    words = tag(
-        "p", tag("b", mistake.true), tag("br"), f"taken for {mistake.predicted}, ", tag("span", sure, class_="quiet")
-    )
+    taken = f"taken for {mistake.predicted}"
+    words = tag("p", tag("b", mistake.true), tag("br"), taken, tag("br"), tag("span", sure, class_="quiet"))
     return tag("li", image_tag(mistake.image, said), words)

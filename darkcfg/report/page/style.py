@@ -47,11 +47,11 @@ th{font-weight:500}
 td.end,th.end{text-align:right}
 td:last-child,th:last-child{padding-right:.2rem}
 .bars{columns:17rem;column-gap:2.5rem;list-style:none;margin:0;padding:0;font-size:.88rem}
-.bars li{break-inside:avoid;display:grid;grid-template-columns:minmax(4.5rem,8rem) 1fr 4rem;gap:.6rem;align-items:center;padding:.1rem 0}
+.bars li{break-inside:avoid;display:grid;grid-template-columns:minmax(4.5rem,8rem) 1fr 4.4rem;gap:.6rem;align-items:center;padding:.1rem 0}
 .bars span{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
 .bars i{height:.6rem;border-radius:.15rem;background:var(--rule);overflow:hidden}
 .bars i b{display:block;height:100%;background:var(--blue)}
-.bars em{font-style:normal;text-align:right;font-variant-numeric:tabular-nums}
+.bars em{font-style:normal;white-space:nowrap;text-align:right;font-variant-numeric:tabular-nums}
 .gallery{display:grid;grid-template-columns:repeat(auto-fill,minmax(7rem,1fr));gap:1rem;list-style:none;margin:0;padding:0}
 .gallery img{width:100%;height:auto;display:block;border-radius:.3rem;border:1px solid var(--rule)}
 .gallery p{font-size:.82rem;line-height:1.35;margin:.35rem 0 0;overflow-wrap:anywhere}
