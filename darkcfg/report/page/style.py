@@ -7,10 +7,10 @@ from darkcfg.report.palette import COLOURS, ON_DARK
 _SHEET = """
 *{box-sizing:border-box}
 html{color-scheme:light dark;-webkit-text-size-adjust:100%;scroll-padding-top:3.5rem}
-body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
+body{margin:0;overflow-wrap:anywhere;background:var(--paper);color:var(--ink);font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
 header,main,footer{max-width:72rem;margin:0 auto;padding:0 1.5rem}
 header{padding-top:2.5rem}
-h1{font-size:2rem;line-height:1.2;margin:0 0 .25rem;letter-spacing:-.015em;overflow-wrap:anywhere}
+h1{font-size:2rem;line-height:1.2;margin:0 0 .25rem;letter-spacing:-.015em}
 h2{font-size:1.35rem;line-height:1.3;margin:0 0 .75rem;letter-spacing:-.01em}
 h3{font-size:1rem;margin:0 0 .5rem}
 p{margin:0 0 .75rem;max-width:44rem}
@@ -33,9 +33,9 @@ svg{display:block;max-width:100%;height:auto}
 .tiles dt{font-size:.82rem}
 .tiles dd{margin:0;font-size:1.3rem;font-weight:600;white-space:nowrap;letter-spacing:-.01em;font-variant-numeric:tabular-nums}
 .tiles dd+dd{font-size:.82rem;white-space:normal;font-weight:400;letter-spacing:0;color:var(--quiet)}
-.facts{font-size:.92rem;display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1.25rem;margin:0}
+.facts{font-size:.92rem;display:grid;grid-template-columns:fit-content(12rem) minmax(0,1fr);gap:.2rem 1.25rem;margin:0}
 .facts dt{color:var(--quiet)}
-.facts dd{margin:0;overflow-wrap:anywhere;min-width:0}
+.facts dd{margin:0}
 .note{border-left:3px solid var(--orange);background:var(--box);padding:.6rem .9rem;border-radius:0 .4rem .4rem 0;max-width:none}
 .panels{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,19rem),1fr));gap:1.5rem 2rem}
 .wide{display:grid;grid-template-columns:minmax(0,24rem) minmax(0,1fr);gap:2.5rem;align-items:start}
@@ -54,7 +54,7 @@ td:last-child,th:last-child{padding-right:.2rem}
 .bars em{font-style:normal;white-space:nowrap;text-align:right;font-variant-numeric:tabular-nums}
 .gallery{display:grid;grid-template-columns:repeat(auto-fill,minmax(7rem,1fr));gap:1rem;list-style:none;margin:0;padding:0}
 .gallery img{width:100%;height:auto;display:block;border-radius:.3rem;border:1px solid var(--rule)}
-.gallery p{font-size:.82rem;line-height:1.35;margin:.35rem 0 0;overflow-wrap:anywhere}
+.gallery p{font-size:.82rem;line-height:1.35;margin:.35rem 0 0}
 .filters{display:flex;flex-wrap:wrap;gap:.35rem;list-style:none;margin:0;padding:0}
 .filters img{width:3rem;height:auto;display:block;border-radius:.2rem}
 .pixels{image-rendering:pixelated}
@@ -85,7 +85,7 @@ body{font-size:15px}
 header,main,footer,nav ul{padding-left:1rem;padding-right:1rem}
 header{padding-top:1.5rem}
 h1{font-size:1.6rem}
-.facts{grid-template-columns:1fr;gap:0}
+.facts{grid-template-columns:minmax(0,1fr);gap:0}
 .facts dd{margin-bottom:.5rem}
 .gallery{grid-template-columns:repeat(auto-fill,minmax(5.2rem,1fr))}
 }
