@@ -70,33 +70,39 @@ def _gather(folder: RunFolder, which: str, data_dir: Path | None, *, skip_broken
         tuple(read_metrics(metrics)) if metrics.exists() else (),
         which,
     )
+    weights = folder / f"{which}.safetensors"
     try:
-        return _with_images(content, folder, data_dir, skip_broken=skip_broken, device=device)
+        if weights.exists():
+            content = _with_weights(content, weights)
+        return _with_images(content, folder, weights, data_dir, skip_broken=skip_broken, device=device)
     except DarkcfgError as error:
-        return replace(content, notes=(f"The page is without what the test images say: {error}",))
+        reason = f"{error.what} ({error.where})" if error.where else error.what
+        return replace(content, notes=(f"The page is without what the test images say: {reason}",))
+
+
+def _with_weights(content: Content, weights: Path) -> Content:
+    """The same with what the weights show by themselves."""
+    from dataclasses import replace
+
+    from darkcfg.insight.filters import first_filters
+    from darkcfg.network.assembly import build
+
+    return replace(content, filters=first_filters(build(content.plan, weights)))
 
 
 def _with_images(
-    content: Content, folder: RunFolder, data_dir: Path | None, *, skip_broken: bool, device: str
+    content: Content, folder: RunFolder, weights: Path, data_dir: Path | None, *, skip_broken: bool, device: str
 ) -> Content:
-    """The same with what the weights and the test images say."""
+    """The same with what the network says of the test images."""
     from dataclasses import replace
 
     from darkcfg.engine.testing import Tested, notes_of, ready
-    from darkcfg.insight.filters import first_filters
     from darkcfg.insight.mistakes import score_with_mistakes
     from darkcfg.report.loading import loading_sink
 
     tested = Tested(
-        content.plan, folder / f"{content.which}.safetensors", folder, None, data_dir, coarse=False, device=device,
-        skip_broken=skip_broken,
+        content.plan, weights, folder, None, data_dir, coarse=False, device=device, skip_broken=skip_broken
     )  # fmt: skip
     loaded = ready(tested, loading_sink(sys.stderr, quiet=False))
     evaluation, mistakes = score_with_mistakes(loaded.net, loaded.data, loaded.device, _MISTAKES)
-    return replace(
-        content,
-        evaluation=evaluation,
-        mistakes=mistakes,
-        filters=first_filters(loaded.net),
-        notes=notes_of(tested, loaded.data),
-    )
+    return replace(content, evaluation=evaluation, mistakes=mistakes, notes=notes_of(tested, loaded.data))

@@ -1,5 +1,6 @@
 """The page: complete, one file, well-formed, and safe from whatever a class may be named."""
 
+import itertools
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
@@ -51,7 +52,7 @@ def test_it_can_be_read_without_seeing(root: ET.Element) -> None:
     assert root.get("lang") == "en"
     levels = [int(element.tag[1]) for element in root.iter() if re.fullmatch("h[1-6]", element.tag)]
     assert levels.count(1) == 1
-    assert all(after <= before + 1 for before, after in zip(levels, levels[1:], strict=False))
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
     assert all(image.get("alt") for image in root.iter("img"))
     for element in root.iter():
         if element.get("role") == "img":
