@@ -18,6 +18,8 @@ COMMANDS = {
     "test": "Evaluate a run, or a cfg with weights.",
     "print-arch": "Show every layer: shapes, parameters, FLOPs.",
     "report": "Write one HTML page about a run.",
+    "plot": "Draw several runs into one chart.",
+    "runs": "List the runs and what came of them.",
     "check": "Show every error and warning of cfg files.",
     "check-gradients": "Check every layer's gradient against differences.",
     "dump": "Write every tensor of a training step as .npz.",
