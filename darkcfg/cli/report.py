@@ -98,6 +98,7 @@ def _with_images(
 
     from darkcfg.engine.testing import Tested, notes_of, ready
     from darkcfg.insight.mistakes import score_with_mistakes
+    from darkcfg.insight.vitals.measure import measure_vitals
     from darkcfg.report.loading import loading_sink
 
     tested = Tested(
@@ -105,4 +106,10 @@ def _with_images(
     )  # fmt: skip
     loaded = ready(tested, loading_sink(sys.stderr, quiet=False))
     evaluation, mistakes = score_with_mistakes(loaded.net, loaded.data, loaded.device, _MISTAKES)
-    return replace(content, evaluation=evaluation, mistakes=mistakes, notes=notes_of(tested, loaded.data))
+    return replace(
+        content,
+        evaluation=evaluation,
+        mistakes=mistakes,
+        vitals=measure_vitals(loaded.net, loaded.data.test, loaded.device),
+        notes=notes_of(tested, loaded.data),
+    )

@@ -12,12 +12,24 @@ from darkcfg.engine.events import EpochDone
 from darkcfg.engine.metrics import Evaluation
 from darkcfg.insight.finding import Finding
 from darkcfg.insight.mistake import Mistake
+from darkcfg.insight.vitals.result import Block, Flow, Norm, Vitals
 from darkcfg.report.page.content import Content
 
 HOSTILE = "<script>document.title='taken'</script>\"'&\x00\x1b\ud800"
 """What a folder can be named."""
 
 PLAN = plan_of(conv(batch_normalize=1), conv(batch_normalize=1), layer("shortcut", from_=-2), END)
+
+
+VITALS = Vitals(
+    12,
+    (Flow(0, 1.0, 0.1, 0.5), Flow(1, 0.0, math.nan, None), Flow(2, math.inf, None, 0.0)),
+    (
+        Norm(0, np.linspace(-2, 2, 8), np.zeros(8), np.full(8, -math.inf)),
+        Norm(1, np.full(8, math.nan), np.ones(8), np.zeros(8)),
+    ),
+    (Block(2, 1.0, 3.0), Block(2, 0.0, 0.0)),
+)
 
 
 def epoch(number: int, loss: float = 1.0, test: float | None = 0.5) -> EpochDone:
@@ -57,7 +69,7 @@ def full(classes: tuple[str, ...] = ("cat", "dog", "frog"), name: str = "net-000
     return replace(
         bare(), name=name, record=record, result=result, epochs=(epoch(1, 3.0), epoch(2, math.nan, None), epoch(3)),
         evaluation=evaluation(classes), mistakes=mistakes, filters=random.standard_normal((8, 3, 3, 3)).astype(np.float32),
-        findings=(finding("info"), finding("error", name)), notes=(),
+        vitals=VITALS, findings=(finding("info"), finding("error", name)), notes=(),
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ import pytest
 from report.pages import HOSTILE, bare, evaluation, full, hostile
 
 from darkcfg.report.page.content import Content
+from darkcfg.report.page.heat import strip_pixels
 from darkcfg.report.page.mistakes import confusion_figure
 from darkcfg.report.page.page import page_of
 from darkcfg.report.page.plot import Scale, linear_ticks
@@ -63,7 +64,7 @@ def test_everything_is_there() -> None:
     said = text_of(full())
 
     for word in ("test accuracy", "darkcfg train net-0001", "half of the channels are dead", "Learning rate", "Confusion matrix",
-                 "Most confused", "taken for frog", "Filters of the first layer", "convolutional", "batch_normalize=1"):  # fmt: skip
+                 "Most confused", "taken for frog", "Filters of the first layer", "Residual blocks", "25 %", "Batch norms, channel by channel", "convolutional", "batch_normalize=1"):  # fmt: skip
         assert word in said, word
 
 
@@ -112,6 +113,15 @@ def test_every_value_has_its_place_on_a_scale(values: list[float]) -> None:
 
     assert all(0 <= scale.share(value) <= 1 for value in values)
     assert all(scale.low <= tick <= scale.high for tick in scale.ticks())
+
+
+def test_a_strip_shows_sign_size_and_what_is_broken() -> None:
+    (shown,) = strip_pixels(np.array([0.0, -0.5, 7.0, np.nan, -np.inf]))
+
+    assert list(shown[:, 3]) == [0, 128, 255, 255, 255]
+    assert shown[1, 2] > shown[1, 0]  # blue
+    assert shown[2, 0] > shown[2, 2]  # orange
+    assert list(shown[3]) == list(shown[4]) != list(shown[2])
 
 
 def test_weights_are_shown_with_their_sign() -> None:

@@ -14,6 +14,7 @@ from darkcfg.engine.events import EpochDone
 from darkcfg.engine.metrics import Evaluation
 from darkcfg.insight.finding import Finding
 from darkcfg.insight.mistake import Mistake
+from darkcfg.insight.vitals.result import Vitals
 from darkcfg.language.plan import Plan
 
 
@@ -35,6 +36,8 @@ class Content:
     """The most confident ones first."""
     filters: NDArray[np.float32] | None = None
     """(filters, channels, height, width) of the first convolution, if it reads the image."""
+    vitals: Vitals | None = None
+    """How each layer is on some of the test images."""
     findings: tuple[Finding, ...] | None = None
     notes: tuple[str, ...] = ()
     """What is missing from the page, and why."""

@@ -11,15 +11,11 @@ _RANK = {"error": 0, "warning": 1, "info": 2}
 
 
 def findings_section(content: Content) -> Markup:
-    """One card for each finding; a section that says so when there is none."""
-    found = content.findings
-    if found is None:
-        said = tag("p", "The layers were not probed; the summary says why.")
-    elif not found:
-        said = tag("p", "Nothing was found to be wrong with this network.")
-    else:
-        said = joined(map(_card, sorted(found, key=lambda finding: _RANK[finding.severity])))
-    return section("findings", "Findings", said)
+    """One card for each finding; a section that says so when there is none, and no section where nobody looked."""
+    if content.findings is None:
+        return joined(())
+    cards = [_card(finding) for finding in sorted(content.findings, key=lambda finding: _RANK[finding.severity])]
+    return section("findings", "Findings", *(cards or [tag("p", "Nothing was found to be wrong with this network.")]))
 
 
 def _card(finding: Finding) -> Markup:

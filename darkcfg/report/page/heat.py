@@ -19,25 +19,26 @@ _BROKEN = (192, 51, 74)
 
 @dataclass(frozen=True)
 class Strip:
-    """The channels of one layer."""
+    """The channels of one layer in one respect."""
 
-    name: str
-    """What stands at its left."""
     values: NDArray[np.float64]
     """(channels,); 0 is normal, 1 and -1 are the strongest colours, and what lies beyond them looks the same."""
     said: str
-    """The strip in words: for those who cannot see it, and at its right."""
+    """The strip in words: for those who cannot see it, and for those who point at it."""
 
 
-def heat_map(strips: Sequence[Strip], first: str, second: str, third: str) -> Markup:
-    """A table of the strips under three heads."""
-    head = tag("tr", *(tag("th", text, scope="col") for text in (first, second, third)))
-    return tag("table", tag("thead", head), tag("tbody", *map(_row, strips)), class_="heat")
+def heat_map(heads: Sequence[str], rows: Sequence[tuple[str, Sequence[Strip]]]) -> Markup:
+    """A table with a strip for each respect in each row; the first of the heads is that of the names."""
+    head = tag("tr", *(tag("th", text, scope="col") for text in heads))
+    body = (
+        tag("tr", tag("td", name, title=name), *(tag("td", _picture(strip)) for strip in strips))
+        for name, strips in rows
+    )
+    return tag("table", tag("thead", head), tag("tbody", *body), class_="heat")
 
 
-def _row(strip: Strip) -> Markup:
-    picture = tag("img", src=png_uri(strip_pixels(strip.values)), alt=strip.said, class_="pixels")
-    return tag("tr", tag("td", strip.name, title=strip.name), tag("td", picture), tag("td", strip.said))
+def _picture(strip: Strip) -> Markup:
+    return tag("img", src=png_uri(strip_pixels(strip.values)), alt=strip.said, title=strip.said, class_="pixels")
 
 
 def strip_pixels(values: NDArray[np.float64]) -> NDArray[np.uint8]:

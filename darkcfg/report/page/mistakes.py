@@ -27,7 +27,7 @@ _WIDE, _SMALLEST_CELL = 960.0, 2.0
 _LONGEST_NAME = 16
 _CHARACTER = 6.4
 _PAIRS = 12
-_FAINTEST = 50
+_FAINTEST = 25
 """How much a single image among many colours its cell, of 255."""
 _DARK = 0.3
 """Cells of a larger share are dark, and their numbers white."""

@@ -15,6 +15,7 @@ from darkcfg.report.page.findings import findings_section
 from darkcfg.report.page.mistakes import mistakes_section
 from darkcfg.report.page.style import style_sheet
 from darkcfg.report.page.summary import summary_section
+from darkcfg.report.page.vitals import vitals_blocks
 from darkcfg.version import __version__
 
 _ICON = "data:,"
@@ -61,5 +62,7 @@ def _navigation(names: Sequence[str]) -> Markup:
 
 
 def _inside(content: Content) -> Markup:
-    blocks = [filters_block(content.filters)] if content.filters is not None else []
+    blocks = list(vitals_blocks(content.vitals, content.plan)) if content.vitals else []
+    if content.filters is not None:
+        blocks.append(filters_block(content.filters))
     return section("inside", "Inside", *blocks) if blocks else joined(())

@@ -16,6 +16,7 @@ h3{font-size:1rem;margin:0 0 .5rem}
 p{margin:0 0 .75rem;max-width:44rem}
 a{color:var(--blue)}
 .quiet,figcaption,.tiles dt,th{color:var(--quiet)}
+p.quiet{font-size:.92rem}
 code,pre,.mono{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;font-size:.84rem}
 nav{position:sticky;top:0;z-index:1;background:var(--paper);border-bottom:1px solid var(--rule);margin-top:1.5rem}
 nav ul{max-width:72rem;margin:0 auto;padding:.6rem 1.5rem;list-style:none;display:flex;gap:.25rem 1.4rem;overflow-x:auto}
@@ -25,7 +26,7 @@ section{padding:2.25rem 0;border-bottom:1px solid var(--rule)}
 section>:last-child{margin-bottom:0}
 .block{margin-bottom:2rem;min-width:0}
 figure{margin:0;min-width:0}
-figcaption{font-size:.88rem;margin-bottom:.4rem}
+figcaption{font-size:.88rem;line-height:1.4;margin-bottom:.4rem}
 figcaption b{color:var(--ink);font-weight:600}
 svg{display:block;max-width:100%;height:auto}
 .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(8.75rem,1fr));gap:.75rem;margin:0 0 1.5rem}
@@ -63,7 +64,7 @@ td:last-child,th:last-child{padding-right:.2rem}
 .error{--tone:var(--red)}.warning{--tone:var(--orange)}.info{--tone:var(--blue)}
 .heat{width:100%;table-layout:fixed}
 .heat td{padding:.12rem .8rem .12rem 0;border:0}
-.heat td:first-child,.heat th:first-child{width:11rem;overflow:hidden;text-overflow:ellipsis}
+.heat td:first-child,.heat th:first-child{width:10rem;overflow:hidden;text-overflow:ellipsis}
 .heat img{width:100%;height:1rem;display:block;border-radius:.15rem;background:var(--box)}
 :where(.plot text){fill:var(--quiet)}
 .plot text{font:11px system-ui,sans-serif;font-variant-numeric:tabular-nums}
