@@ -12,7 +12,7 @@ from darkcfg.engine.events import EpochDone
 from darkcfg.engine.metrics import Evaluation
 from darkcfg.insight.finding import Finding
 from darkcfg.insight.mistake import Mistake
-from darkcfg.insight.vitals.result import Block, Flow, Norm, Vitals
+from darkcfg.insight.vitals.result import Answers, Block, Flow, Norm, Values, Vitals
 from darkcfg.report.page.content import Content
 
 HOSTILE = "<script>document.title='taken'</script>\"'&\x00\x1b\ud800"
@@ -21,14 +21,21 @@ HOSTILE = "<script>document.title='taken'</script>\"'&\x00\x1b\ud800"
 PLAN = plan_of(conv(batch_normalize=1), conv(batch_normalize=1), layer("shortcut", from_=-2), END)
 
 
+VALUES = Values(0.0, 1.0, 0.0, 8, 0, 0.0, 0)
 VITALS = Vitals(
     12,
-    (Flow(0, 1.0, 0.1, 0.5), Flow(1, 0.0, math.nan, None), Flow(2, math.inf, None, 0.0)),
     (
-        Norm(0, np.linspace(-2, 2, 8), np.zeros(8), np.full(8, -math.inf)),
-        Norm(1, np.full(8, math.nan), np.ones(8), np.zeros(8)),
+        Flow(0, 1.0, 0.1, 0.5, VALUES, 0, 0),
+        Flow(1, 0.0, math.nan, None, VALUES, 0, 0),
+        Flow(2, math.inf, None, 0.0, VALUES, 0, 0),
+    ),
+    (
+        Norm(0, np.linspace(-2, 2, 8), np.zeros(8), np.full(8, -math.inf), *[np.ones(8)] * 6),
+        Norm(1, np.full(8, math.nan), np.ones(8), np.zeros(8), *[np.ones(8)] * 6),
     ),
     (Block(2, 1.0, 3.0), Block(2, 0.0, 0.0)),
+    Answers(1.0, 1, np.ones(3, np.int64), np.ones(3, np.int64)),
+    0,
 )
 
 

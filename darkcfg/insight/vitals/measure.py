@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import torch
@@ -13,8 +13,8 @@ from darkcfg.data.augmentation import scale, to_device
 from darkcfg.data.dataset import Split
 from darkcfg.engine.runtime import repeatable
 from darkcfg.insight.twin import twin_of
-from darkcfg.insight.vitals.result import Block, Channels, Flow, Norm, Vitals
-from darkcfg.language.plan import IMAGE
+from darkcfg.insight.vitals.result import Answers, Block, Channels, Flow, Norm, Values, Vitals
+from darkcfg.language.plan import IMAGE, Layer
 from darkcfg.network.assembly import Network
 from darkcfg.network.base import LayerModule
 from darkcfg.network.batchnorm import BatchNorm
@@ -33,43 +33,83 @@ def measure_vitals(net: Network, split: Split, device: torch.device) -> Vitals:
     """
     count = max(2, min(_MOST_IMAGES, len(split), _MOST_VALUES // max(1, net.plan.activation_values)))
     batch = split.take(np.unique(np.linspace(0, len(split) - 1, count).astype(np.int64))).held()
-    twin = twin_of(net, torch.float32).to(device)
-    outputs = _pass(
-        twin, scale(to_device(torch.from_numpy(batch.images), device)), torch.from_numpy(batch.labels).to(device)
-    )
+    images = scale(to_device(torch.from_numpy(batch.images), device))
+    return vitals_of(net, images, torch.from_numpy(batch.labels).to(device))
+
+
+def vitals_of(net: Network, images: Tensor, labels: Tensor) -> Vitals:
+    """Look at the network on images (N, C, H, W) in [0, 1] of classes (N,), on the network's device."""
+    twin = twin_of(net, torch.float32).to(images.device)
+    outputs, answers = _pass(twin, images, labels)
     layers = twin.layer_modules()
     return Vitals(
-        len(batch),
-        tuple(_flow(layer.index, module, outputs[layer.index], len(batch)) for layer, module in layers),
+        len(images),
+        tuple(_flow(layer, module, outputs[layer.index], len(images)) for layer, module in layers),
         tuple(_norm(index, rolling, batch_, outputs[index]) for index, rolling, batch_ in _norms(net, twin)),
         tuple(
             _block(layer.index, module, [outputs[source] for source in twin.wiring.sources[layer.index]])
             for layer, module in layers
             if isinstance(module, Shortcut)
         ),
+        answers,
+        _broken(outputs[IMAGE]),
     )
 
 
-def _pass(twin: Network, images: Tensor, labels: Tensor) -> dict[int, Tensor]:
+def _pass(twin: Network, images: Tensor, labels: Tensor) -> tuple[dict[int, Tensor], Answers]:
     """Every layer's output and, IMAGE being the image, its gradient where one arrives; parameters have theirs."""
-    truth = torch.nn.functional.one_hot(labels, twin.plan.outputs).float()
+    classes = twin.plan.outputs
+    truth = torch.nn.functional.one_hot(labels, classes).float()
     with repeatable():
-        outputs = twin.walk(images.requires_grad_(), range(len(twin.layers)))
+        outputs = twin.walk(images.clone().requires_grad_(), range(len(twin.layers)))
         for output in outputs.values():
             if output.requires_grad:
                 output.retain_grad()
-        (twin.costs_of(outputs, truth).objective / len(images)).backward()
-    return {IMAGE: twin.prepare(images), **outputs}
+        costs = twin.costs_of(outputs, truth)
+        (costs.objective / len(images)).backward()
+    best = costs.scores.argmax(1)
+    predicted, true = (torch.bincount(found, minlength=classes).cpu().numpy() for found in (best, labels))
+    answers = Answers(float(costs.loss) / len(images), int((best == labels).sum()), predicted, true)
+    return {IMAGE: twin.prepare(images), **outputs}, answers
 
 
-def _flow(index: int, module: LayerModule, output: Tensor, images: int) -> Flow:
+def _flow(layer: Layer, module: LayerModule, output: Tensor, images: int) -> Flow:
     weight = dict(module.named_parameters(recurse=False)).get("weight")
     ratio = None
     if weight is not None and weight.grad is not None:
         tiny = torch.finfo(torch.float32).tiny
         ratio = float(weight.grad.norm() / weight.detach().norm().clamp(min=tiny))
     gradient = None if output.grad is None else images * _size(output.grad)
-    return Flow(index, _size(output), gradient, ratio)
+    return Flow(
+        layer.index,
+        _size(output),
+        gradient,
+        ratio,
+        _values(layer, output.detach()),
+        0 if output.grad is None else _broken(output.grad),
+        sum(_broken(kept) for kept in module.state_dict().values() if kept.is_floating_point()),
+    )
+
+
+_BOUNDS: Mapping[str, tuple[float, ...]] = {
+    "logistic": (0, 1), "loggy": (-1, 1), "tanh": (-1, 1), "hardtan": (-1, 1), "relu6": (6,),
+}  # fmt: skip
+"""Where activations end; 0 of a relu6, as of a relu, is counted as zero."""
+
+
+def _values(layer: Layer, output: Tensor) -> Values:
+    flat = output.double().transpose(0, 1).flatten(1)
+    ends = _BOUNDS.get(getattr(layer.spec, "activation", ""), ())
+    near = sum(float(((flat - end).abs() < 1e-3).double().mean()) for end in ends)
+    return Values(
+        float(flat.mean()), float(flat.std(correction=0)), float((flat == 0).double().mean()), len(flat),
+        int((flat.amax(1) == flat.amin(1)).sum()), near, _broken(output),
+    )  # fmt: skip
+
+
+def _broken(values: Tensor) -> int:
+    """How many are NaN or infinite."""
+    return int((~values.isfinite()).sum())
 
 
 def _norms(net: Network, twin: Network) -> Iterator[tuple[int, BatchNorm, BatchNorm]]:
@@ -90,6 +130,7 @@ def _norm(index: int, rolling: BatchNorm, batch: BatchNorm, output: Tensor) -> N
         _channels((mean - rolling_mean) / deviation),
         _channels(((variance + rolling.eps).sqrt() / deviation).log2()),
         _channels((activity / activity.median()).log2()),
+        *map(_channels, (rolling_mean, rolling_variance, mean, variance, rolling.weight, rolling.bias)),
     )
 
 
@@ -108,5 +149,5 @@ def _size(values: Tensor) -> float:
 
 
 def _channels(values: Tensor) -> Channels:
-    found: Channels = values.detach().cpu().numpy()
+    found: Channels = values.detach().double().cpu().numpy()
     return found
