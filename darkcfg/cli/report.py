@@ -97,6 +97,8 @@ def _with_images(
     from dataclasses import replace
 
     from darkcfg.engine.testing import Tested, notes_of, ready
+    from darkcfg.insight.findings.rank import findings_of
+    from darkcfg.insight.findings.subject import Subject
     from darkcfg.insight.mistakes import score_with_mistakes
     from darkcfg.insight.vitals.measure import measure_vitals
     from darkcfg.report.loading import loading_sink
@@ -106,10 +108,13 @@ def _with_images(
     )  # fmt: skip
     loaded = ready(tested, loading_sink(sys.stderr, quiet=False))
     evaluation, mistakes = score_with_mistakes(loaded.net, loaded.data, loaded.device, _MISTAKES)
+    vitals = measure_vitals(loaded.net, loaded.data.test, loaded.device)
+    began_fresh = content.record["options"].get("weights") is None
     return replace(
         content,
         evaluation=evaluation,
         mistakes=mistakes,
-        vitals=measure_vitals(loaded.net, loaded.data.test, loaded.device),
+        vitals=vitals,
+        findings=findings_of(Subject(content.plan, vitals, is_trained=True, began_fresh=began_fresh)),
         notes=notes_of(tested, loaded.data),
     )

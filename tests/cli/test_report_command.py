@@ -19,7 +19,15 @@ def test_a_page_of_the_newest_run(darkcfg: Darkcfg, trained: Path) -> None:
 
     assert (done.code, done.out) == (0, f"{trained / 'report.html'}\n")
     top1 = darkcfg("test", "--quiet").out.split()[1]
-    for words in (f"{top1} %", "Most certain and wrong", "class1", "Filters of the first layer", "shortcut"):
+    for words in (
+        f"{top1} %",
+        "Most certain and wrong",
+        "class1",
+        "Filters of the first layer",
+        "shortcut",
+        "Findings",
+        "Batch norms, channel by channel",
+    ):
         assert words in said(trained / "report.html"), words
 
 
