@@ -32,6 +32,8 @@ from darkcfg.report.console import console_sink
 from darkcfg.report.files import MetricsFile, read_metrics
 from darkcfg.report.loading import loading_sink
 from darkcfg.report.statistics import summary_text
+from darkcfg.report.tensorboard import FOLDER as TENSORBOARD
+from darkcfg.report.tensorboard import TensorBoardFiles
 from darkcfg.report.units import percent
 
 
@@ -103,6 +105,8 @@ def _train(job: Job, switch: StopSwitch, flags: dict[str, Any], *, resume: bool)
         files,
         ChartFile(job.folder / "chart.png", job.folder.name, rows=rows),
     ]
+    if flags["tensorboard"] or (job.folder / TENSORBOARD).is_dir():
+        sinks.append(TensorBoardFiles(job.folder / TENSORBOARD, rows))
     last = None
     try:
         with switch.armed():

@@ -33,6 +33,24 @@ def test_a_run_and_its_folder(darkcfg: Darkcfg, parts: Path) -> None:
     assert len(Path("runs/net-0001/metrics.csv").read_text().splitlines()) == 3
 
 
+def test_tensorboard_is_an_extra(darkcfg: Darkcfg, parts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("tensorboard", "tensorboard.summary"):
+        monkeypatch.setitem(sys.modules, name, None)
+    done = darkcfg("train", "net.cfg", "--tensorboard")
+
+    assert done.code == 1
+    assert "pip install 'darkcfg[tensorboard]'" in done.err
+    assert not Path("runs").exists()
+
+
+def test_tensorboard_files_of_a_run(darkcfg: Darkcfg, parts: Path) -> None:
+    pytest.importorskip("tensorboard.summary", reason="the extra tensorboard is not installed")
+
+    assert darkcfg("train", "net.cfg", "--tensorboard", "--quiet").code == 0
+    for side in ("train", "test"):
+        assert list(Path("runs/net-0001/tensorboard", side).glob("events.out.tfevents.*"))
+
+
 def test_the_record_of_a_run(darkcfg: Darkcfg, parts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET_TOKEN", "hunter2hunter2")
     assert darkcfg("train", "net.cfg", "--seed", 3, "--set", "net.momentum=0.8", "--quiet").code == 0
