@@ -117,7 +117,41 @@ class RunDone:
     judged_on: Judged = "test"
 
 
-Event = RunStarted | Note | Progress | EpochDone | Saved | Interrupted | RunDone
+@dataclass(frozen=True)
+class LayerSeen:
+    """What one layer made of a small fixed mini-batch; norms are Euclidean, None stands for what the layer lacks."""
+
+    layer: int
+    type: str
+    line: int
+    """Of the cfg."""
+    output_mean: float
+    output_deviation: float
+    zero_share: float
+    """Of the output's values."""
+    dead_share: float
+    """Of the output's channels: those with one and the same value in every place of every image."""
+    gradient_norm: float | None
+    """Of the mean loss, with respect to the output."""
+    weight_norm: float | None
+    weight_gradient_norm: float | None
+    collapsed_share: float | None
+    """Of the batch norm's channels: those whose variance over the mini-batch is below its epsilon."""
+
+
+@dataclass(frozen=True)
+class LayersSeen:
+    """A look at every layer after update `batch`."""
+
+    epoch: int
+    batch: int
+    images: int
+    loss: float
+    """Mean over the images that were looked at."""
+    layers: tuple[LayerSeen, ...]
+
+
+Event = RunStarted | Note | Progress | EpochDone | LayersSeen | Saved | Interrupted | RunDone
 
 
 class Sink(Protocol):

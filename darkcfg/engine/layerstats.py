@@ -1,0 +1,131 @@
+"""What a pass shows of each layer: a few numbers, or the first value that is not finite. One copy to the host each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from darkcfg.engine.events import LayerSeen
+from darkcfg.engine.sidepass import Flow
+from darkcfg.language.plan import Layer
+from darkcfg.network.assembly import Network
+from darkcfg.network.base import LayerModule
+from darkcfg.network.batchnorm import BatchNorm
+
+Phase = Literal["parameter", "forward", "backward", "update"]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Where the first value is that is not finite."""
+
+    phase: Phase
+    """`parameter`: before the pass; `update`: after it, though the pass itself was finite."""
+    tensor: str
+    layer: Layer | None
+    """None for the images and the loss."""
+    count: int
+    values: int
+    """How many of the tensor's values are not finite, and how many it has."""
+
+
+class _Named(NamedTuple):
+    phase: Phase
+    tensor: str
+    layer: Layer | None
+    values: Tensor
+
+
+def measure(flow: Flow) -> tuple[LayerSeen, ...]:
+    """The figures of every layer; waits for the device once."""
+    layers = flow.net.layer_modules()
+    found = [_figures(flow.outputs[layer.index], module) for layer, module in layers]
+    absent = flow.loss.new_zeros(())
+    rows = torch.stack([torch.stack([absent if x is None else x.float() for x in row]) for row in found]).tolist()
+    return tuple(
+        LayerSeen(
+            layer.index, layer.type, layer.line,
+            *(value if x is not None else None for value, x in zip(row, tensors, strict=True)),  # type: ignore[arg-type] # in the order of the fields
+        )
+        for (layer, _), row, tensors in zip(layers, rows, found, strict=True)
+    )  # fmt: skip
+
+
+def _figures(output: Tensor, module: LayerModule) -> list[Tensor | None]:
+    """In the order of LayerSeen's fields, 0-dim each."""
+    values, gradient = output.detach(), output.grad
+    variance, mean = torch.var_mean(values.float(), correction=0)
+    low, high = values.amin((0, 2, 3)), values.amax((0, 2, 3))
+    weight, norm = _weight(module), batch_norm_of(module)
+    return [
+        mean,
+        variance.sqrt(),
+        (values == 0).float().mean(),
+        (low == high).float().mean(),
+        None if gradient is None else torch.linalg.vector_norm(gradient.float()),
+        None if weight is None else torch.linalg.vector_norm(weight.detach()),
+        None if weight is None or weight.grad is None else torch.linalg.vector_norm(weight.grad),
+        None if norm is None or norm.frozen else (norm.batch[1] < norm.eps).float().mean(),
+    ]
+
+
+def first_fault(flow: Flow) -> Fault | None:
+    """The first value that is not finite, in the order in which the pass computes."""
+    return _first([*_parameters(flow.net, "parameter"), *_forward(flow), *_backward(flow)])
+
+
+def parameter_fault(net: Network, phase: Phase) -> Fault | None:
+    """The first parameter or rolling statistic that is not finite."""
+    return _first(list(_parameters(net, phase)))
+
+
+def _first(tensors: list[_Named]) -> Fault | None:
+    counts = torch.stack([(~named.values.detach().isfinite()).sum() for named in tensors]).tolist()
+    for named, count in zip(tensors, counts, strict=True):
+        if count:
+            return Fault(named.phase, named.tensor, named.layer, count, named.values.numel())
+    return None
+
+
+def _parameters(net: Network, phase: Phase) -> Iterator[_Named]:
+    for layer, module in net.layer_modules():
+        for name, parameter in module.named_parameters():
+            yield _Named(phase, darknet_name(name), layer, parameter)
+        if norm := batch_norm_of(module):
+            yield _Named(phase, "rolling mean and variance", layer, norm.rolling)
+
+
+def _forward(flow: Flow) -> Iterator[_Named]:
+    yield _Named("forward", "images", None, flow.images)
+    for layer, _ in flow.net.layer_modules():
+        yield _Named("forward", "output", layer, flow.outputs[layer.index])
+    yield _Named("forward", "loss", None, flow.loss)
+
+
+def _backward(flow: Flow) -> Iterator[_Named]:
+    for layer, module in reversed(flow.net.layer_modules()):
+        if (gradient := flow.outputs[layer.index].grad) is not None:
+            yield _Named("backward", "gradient of the output", layer, gradient)
+        for name, parameter in module.named_parameters():
+            if parameter.grad is not None:
+                yield _Named("backward", f"gradient of the {darknet_name(name)}", layer, parameter.grad)
+
+
+def darknet_name(parameter: str) -> str:
+    """`bn.weight` is darknet's scale, and its bias the layer's."""
+    return {"bn.weight": "scale", "bn.bias": "bias"}.get(parameter, parameter)
+
+
+def batch_norm_of(module: LayerModule) -> BatchNorm | None:
+    """The batch norm of a layer that has one."""
+    norm = getattr(module, "bn", None)
+    return norm if isinstance(norm, BatchNorm) else None
+
+
+def _weight(module: LayerModule) -> nn.Parameter | None:
+    weight = getattr(module, "weight", None)
+    return weight if isinstance(weight, nn.Parameter) else None
