@@ -151,7 +151,65 @@ class LayersSeen:
     layers: tuple[LayerSeen, ...]
 
 
-Event = RunStarted | Note | Progress | EpochDone | LayersSeen | Saved | Interrupted | RunDone
+@dataclass(frozen=True)
+class BlobSeen:
+    """A parameter: mean absolute values of itself, its gradient and what the last update added to it."""
+
+    name: str
+    data: float
+    diff: float | None
+    """None where the parameter is not trained."""
+    update: float
+
+
+@dataclass(frozen=True)
+class BottomSeen:
+    """What a layer gives back to one of its sources."""
+
+    source: int
+    """The index of the layer it reads; -1 for the image."""
+    diff: float
+
+
+@dataclass(frozen=True)
+class NormSeen:
+    """Mean and unbiased variance of each channel of a batch norm over a mini-batch."""
+
+    mean: tuple[float, ...]
+    variance: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class LayerFlow:
+    """Mean absolute values of what flows through one layer."""
+
+    layer: int
+    type: str
+    line: int
+    top: float
+    bottoms: tuple[BottomSeen, ...]
+    """Those that take a gradient."""
+    blobs: tuple[BlobSeen, ...]
+    norm: NormSeen | None
+
+
+@dataclass(frozen=True)
+class FlowSeen:
+    """What `--debug-info` shows after update `batch`."""
+
+    epoch: int
+    batch: int
+    images: int
+    loss: float
+    layers: tuple[LayerFlow, ...]
+    is_first: bool
+    left_out: int
+    """Evaluations since the last one that came too soon after it."""
+    least_seconds: float
+    """Between two of them."""
+
+
+Event = RunStarted | Note | Progress | EpochDone | LayersSeen | FlowSeen | Saved | Interrupted | RunDone
 
 
 class Sink(Protocol):

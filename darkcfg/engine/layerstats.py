@@ -44,8 +44,8 @@ def measure(flow: Flow) -> tuple[LayerSeen, ...]:
     """The figures of every layer; waits for the device once."""
     layers = flow.net.layer_modules()
     found = [_figures(flow.outputs[layer.index], module) for layer, module in layers]
-    absent = flow.loss.new_zeros(())
-    rows = torch.stack([torch.stack([absent if x is None else x.float() for x in row]) for row in found]).tolist()
+    absent = flow.loss.new_zeros((), dtype=torch.float64)
+    rows = torch.stack([torch.stack([absent if x is None else x.double() for x in row]) for row in found]).tolist()
     return tuple(
         LayerSeen(
             layer.index, layer.type, layer.line,
@@ -66,16 +66,22 @@ def _figures(output: Tensor, module: LayerModule) -> list[Tensor | None]:
         variance.sqrt(),
         (values == 0).float().mean(),
         (low == high).float().mean(),
-        None if gradient is None else torch.linalg.vector_norm(gradient.float()),
-        None if weight is None else torch.linalg.vector_norm(weight.detach()),
-        None if weight is None or weight.grad is None else torch.linalg.vector_norm(weight.grad),
+        None if gradient is None else _norm(gradient),
+        None if weight is None else _norm(weight.detach()),
+        None if weight is None or weight.grad is None else _norm(weight.grad),
         None if norm is None or norm.frozen else (norm.batch[1] < norm.eps).float().mean(),
     ]
 
 
+def _norm(values: Tensor) -> Tensor:
+    """In float64, in which no square of a float32 overflows."""
+    norm: Tensor = torch.linalg.vector_norm(values, dtype=torch.float64)
+    return norm
+
+
 def first_fault(flow: Flow) -> Fault | None:
     """The first value that is not finite, in the order in which the pass computes."""
-    return _first([*_parameters(flow.net, "parameter"), *_forward(flow), *_backward(flow)])
+    return _first([*_forward(flow), *_backward(flow)])
 
 
 def parameter_fault(net: Network, phase: Phase) -> Fault | None:
@@ -101,7 +107,9 @@ def _parameters(net: Network, phase: Phase) -> Iterator[_Named]:
 
 def _forward(flow: Flow) -> Iterator[_Named]:
     yield _Named("forward", "images", None, flow.images)
-    for layer, _ in flow.net.layer_modules():
+    for layer, module in flow.net.layer_modules():
+        if norm := batch_norm_of(module):
+            yield _Named("forward", "batch mean and variance", layer, norm.batch)
         yield _Named("forward", "output", layer, flow.outputs[layer.index])
     yield _Named("forward", "loss", None, flow.loss)
 

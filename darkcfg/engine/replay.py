@@ -109,12 +109,14 @@ class Rewind:
                 for tensor, value in zip(step.net.state_dict().values(), before, strict=True):
                     tensor.copy_(value)
             fault, seen = _look(side, step, shown)
-            return Cause(number, fault or after, self._batch, healthy, seen) if fault or after else None
+            first = fault or after
+            return Cause(number, first, self._batch, healthy, seen) if first else None
         return None
 
     def _as_it_is(self) -> Cause | None:
         """What is not finite in the network that diverged: changed by something else than the updates."""
         fault, seen = _look(SidePass(self.step.net), self.step, [self.step.samples(self.step.mini_batch)])
+        fault = parameter_fault(self.step.net, "parameter") or fault
         return Cause(None, fault, self._batch, (), seen) if fault else None
 
 

@@ -16,11 +16,13 @@ from darkcfg.data.stream import Stream
 from darkcfg.engine.averaging import Average
 from darkcfg.engine.best import Best
 from darkcfg.engine.checkpoint import Position, load_state, restore_random, restore_tensors
+from darkcfg.engine.debuginfo import DebugInfo
 from darkcfg.engine.evaluate import VIEWS, EvaluationStoppedError, TestSet, evaluate
 from darkcfg.engine.events import (
     Choice,
     EpochDone,
     Event,
+    FlowSeen,
     Interrupted,
     Judged,
     LayersSeen,
@@ -70,6 +72,8 @@ class Job:
     stopwatch: Stopwatch = field(default_factory=lambda: Stopwatch(torch.device("cpu")))
     watch: float = LARGEST_SHARE
     """Share of the run's time that looking at its layers may take; 0 for never."""
+    debug_info: bool = False
+    """Whether to show what flows through each layer."""
 
 
 class Training:
@@ -116,6 +120,7 @@ class Training:
             restore_random(random)
             self.step.restore_sums(position.epoch_loss, position.epoch_correct, position.epoch_batches)
         self.watch = Watch(self.step, self.images, self.job.watch)
+        self.debug = DebugInfo(self.watch, self.net) if self.job.debug_info else None
         self.rewind = Rewind(self.step)
         self.rewind.keep(self.batch)
 
@@ -163,10 +168,14 @@ class Training:
             yield from self._end_epoch()
         while self.batch < self.job.batches and not self.is_stopped:
             self.stopwatch.start("steps")
+            if self.debug:
+                self.debug.begin_update()
             self.step.run()
             yield from map(Note, self.step.news())
             self.pacer.pace()
             self.batch += 1
+            if self.debug and not self.debug.has_shown:
+                yield from self._debug(always=True)
             now = time.perf_counter()
             if self._is_epoch_end():
                 yield from self._end_epoch()
@@ -241,12 +250,18 @@ class Training:
         if seen:
             yield seen
             yield from map(Note, self.watch.notes(seen))
-        if note := self.chance.note(epoch, totals.mean_loss, totals.top1, self.watch.last):
-            yield Note(note)
+        if scored:
+            yield from self._debug(always=self.batch == self.job.batches)
+        if self.chance.is_due(epoch, totals.mean_loss, totals.top1):
+            yield Note(self.chance.note(totals.mean_loss, seen or self._look(epoch, always=True)))
 
-    def _look(self, epoch: int) -> LayersSeen | None:
+    def _debug(self, *, always: bool) -> Iterator[FlowSeen]:
+        if self.debug and (seen := self.debug.look(self._epoch_number(), self.batch, always=always)):
+            yield seen
+
+    def _look(self, epoch: int, *, always: bool = False) -> LayersSeen | None:
         with self.stopwatch.timing("watch"):
-            return self.watch.look(epoch, self.batch, self._seconds())
+            return self.watch.look(epoch, self.batch, self._seconds(), always=always)
 
     def _evaluate_epoch(self) -> Evaluation | None:
         is_last = self.batch == self.job.batches

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from darkcfg.engine.events import LayerSeen, LayersSeen
 from darkcfg.engine.layerstats import Fault
 from darkcfg.engine.replay import Cause
@@ -74,4 +76,4 @@ def _figures(seen: LayerSeen) -> str:
         ("gradient norm", seen.gradient_norm),
         ("weight norm", seen.weight_norm),
     )
-    return ", ".join(f"{name} {value:.3g}" for name, value in facts if value is not None)
+    return ", ".join(f"{name} {value:.3g}" for name, value in facts if value is not None and not math.isnan(value))

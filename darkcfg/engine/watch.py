@@ -47,7 +47,7 @@ class Watch:
         self._batch: Batch | None = None
         self._spent = 0.0
         self._first: dict[int, LayerSeen] = {}
-        self._said: set[tuple[int, str]] = set()
+        self._said: set[int] = set()
         self.last: LayersSeen | None = None
 
     def ready(self) -> tuple[SidePass, Batch]:
@@ -56,31 +56,38 @@ class Watch:
             self._side, self._batch = SidePass(self._step.net), self._step.samples(self.images)
         return self._side, self._batch
 
-    def look(self, epoch: int, batch: int, seconds: float) -> LayersSeen | None:
+    def look(self, epoch: int, batch: int, seconds: float, *, always: bool = False) -> LayersSeen | None:
         """Every layer after update `batch`, `seconds` into the run; None when looking has taken its share of them."""
-        if self._spent > self._share * seconds or not self._share:
+        if not self._share or (self._spent > self._share * seconds and not always):
             return None
         began = time.perf_counter()
         side, images = self.ready()
         flow = side.run(images)
-        self.last = LayersSeen(epoch, batch, self.images, float(flow.loss), measure(flow))
+        seen = LayersSeen(epoch, batch, self.images, float(flow.loss), measure(flow))
+        self._first = self._first or {layer.layer: layer for layer in seen.layers}
         self._spent += time.perf_counter() - began
-        return self.last
+        self.last = seen
+        return seen
 
     def notes(self, seen: LayersSeen) -> Iterator[str]:
-        """What has become bad since the first look, once a layer."""
+        """The first layer that has gone bad, once; those behind it are bad because of it."""
         for layer in seen.layers:
-            first = self._first.setdefault(layer.layer, layer)
-            where = f"layer {layer.layer} [{layer.type}], line {layer.line}"
-            if layer.collapsed_share and layer.collapsed_share >= max(_DEAD_SHARE, 2 * (first.collapsed_share or 0)):
-                kind, says = "collapsed", f"batch norm has no variance in {layer.collapsed_share:.0%} of the channels"
-            elif layer.dead_share >= max(_DEAD_SHARE, 2 * first.dead_share):
-                kind, says = "dead", f"{layer.dead_share:.0%} of the channels give one value for every image"
+            first = self._first[layer.layer]
+            if _grew(layer.collapsed_share or 0, first.collapsed_share or 0):
+                share, before, says = layer.collapsed_share, first.collapsed_share, "batch norm finds no variance in"
+            elif _grew(layer.dead_share, first.dead_share):
+                share, before, says = layer.dead_share, first.dead_share, "one value for every image in"
             else:
                 continue
-            if (layer.layer, kind) not in self._said:
-                self._said.add((layer.layer, kind))
-                yield f"{where}: {says} (batch {seen.batch:,}; {first.dead_share:.0%} were dead at the first look)"
+            if layer.layer not in self._said:
+                self._said.add(layer.layer)
+                place = f"layer {layer.layer} [{layer.type}], line {layer.line}"
+                yield f"{place}: {says} {share:.0%} of the channels, {before:.0%} at the first look (batch {seen.batch:,})"
+            return
+
+
+def _grew(share: float, before: float) -> bool:
+    return share == 1 or share >= max(_DEAD_SHARE, 2 * before)
 
 
 class Chance:
@@ -93,16 +100,20 @@ class Chance:
         self._epochs = 0
         self._is_said = classes < 2 or plan.outputs != classes
 
-    def note(self, epoch: int, loss: float, top1: float, last: LayersSeen | None) -> str | None:
-        """After an epoch with this training loss and accuracy."""
+    def is_due(self, epoch: int, loss: float, top1: float) -> bool:
+        """After an epoch with this training loss and accuracy: whether it is time to say so, which it is once."""
         is_guessing = loss >= _CHANCE_LOSS * self._guess and top1 <= _CHANCE_TOP1 / self._classes
         self._epochs = self._epochs + 1 if is_guessing and epoch > self._warmup else 0
-        if self._is_said or self._epochs < self._long:
-            return None
-        self._is_said = True
+        is_due = not self._is_said and self._epochs >= self._long
+        self._is_said = self._is_said or is_due
+        return is_due
+
+    def note(self, loss: float, seen: LayersSeen | None) -> str:
+        """What is said."""
         return (
-            f"NOTHING IS LEARNT: {self._epochs} epochs of training at a loss of {loss:.4f}, and guessing among "
-            f"{self._classes} classes has ln {self._classes} = {self._guess:.4f}. {_suspicion(last.layers if last else ())}"
+            f"NOTHING IS LEARNT: {self._epochs} epochs of training, the last at a loss of {loss:.4f}, and guessing "
+            f"among {self._classes} classes has ln {self._classes} = {self._guess:.4f}. "
+            f"{_suspicion(seen.layers if seen else ())}"
         )
 
 

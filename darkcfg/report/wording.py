@@ -6,7 +6,8 @@ import math
 import textwrap
 from collections.abc import Iterable
 
-from darkcfg.engine.events import EpochDone, Event, Interrupted, Note, Progress, RunDone, RunStarted
+from darkcfg.engine.events import EpochDone, Event, FlowSeen, Interrupted, Note, Progress, RunDone, RunStarted
+from darkcfg.report.flow import flow_lines
 from darkcfg.report.text import Fact, fit, flow, named_facts
 from darkcfg.report.units import ABSENT, counted, duration, loss_text, lr_text, percent, rate
 
@@ -20,6 +21,8 @@ def permanent_lines(event: Event, epochs: float, columns: int) -> list[str]:
             return [epoch_line(event, epochs, columns)]
         case Note():
             return note_lines(event, columns)
+        case FlowSeen():
+            return list(flow_lines(event))
         case Interrupted():
             return interrupted_lines(event, columns)
         case RunDone():
