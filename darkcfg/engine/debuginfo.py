@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor
@@ -11,7 +12,9 @@ from darkcfg.engine.events import BlobSeen, BottomSeen, FlowSeen, LayerFlow, Nor
 from darkcfg.engine.layerstats import batch_norm_of, darknet_name
 from darkcfg.engine.sidepass import Flow
 from darkcfg.engine.watch import Watch
+from darkcfg.language.plan import Layer
 from darkcfg.network.assembly import Network
+from darkcfg.network.base import LayerModule
 
 _LEAST_SECONDS = 10.0
 
@@ -63,30 +66,26 @@ class DebugInfo:
                 means.ask(("diff", layer.index, name), parameter.grad)
                 means.ask(("update", layer.index, name), updates[f"layers.{layer.index}.{name}"])
         found = means.answer()
-        return tuple(
-            LayerFlow(
-                layer.index,
-                layer.type,
-                layer.line,
-                found["top", layer.index],
-                tuple(
-                    BottomSeen(source, found["bottom", layer.index, number])
-                    for number, source in enumerate(flow.net.wiring.sources[layer.index])
-                    if ("bottom", layer.index, number) in found
-                ),
-                tuple(
-                    BlobSeen(
-                        darknet_name(name),
-                        found["data", layer.index, name],
-                        found.get(("diff", layer.index, name)),
-                        found["update", layer.index, name],
-                    )
-                    for name, _ in module.named_parameters()
-                ),
-                NormSeen(*map(tuple, norm.batch.tolist())) if (norm := batch_norm_of(module)) else None,
+        return tuple(_layer_flow(flow, found, layer, module) for layer, module in flow.net.layer_modules())
+
+
+def _layer_flow(flow: Flow, found: Mapping[tuple[object, ...], float], layer: Layer, module: LayerModule) -> LayerFlow:
+    index, sources = layer.index, flow.net.wiring.sources[layer.index]
+    given = [(source, found.get(("bottom", index, number))) for number, source in enumerate(sources)]
+    names = [name for name, _ in module.named_parameters()]
+    norm = batch_norm_of(module)
+    return LayerFlow(
+        index, layer.type, layer.line, found["top", index],
+        tuple(BottomSeen(source, diff) for source, diff in given if diff is not None),
+        tuple(
+            BlobSeen(
+                darknet_name(name), found["data", index, name], found.get(("diff", index, name)),
+                found["update", index, name],
             )
-            for layer, module in flow.net.layer_modules()
-        )
+            for name in names
+        ),
+        NormSeen(*map(tuple, norm.batch.tolist())) if norm and not norm.frozen else None,
+    )  # fmt: skip
 
 
 class _Means:

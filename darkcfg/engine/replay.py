@@ -95,19 +95,19 @@ class Rewind:
 
     def _walk(self, step: Step, batch: int) -> Cause | None:
         side = SidePass(step.net)
+        state = [*step.net.state_dict().values(), step.net.statistics.t]
         healthy: tuple[LayerSeen, ...] = ()
         for number in range(self._batch + 1, batch + 1):
             shown = step.upcoming()
             if not healthy:
                 healthy = measure(side.run(shown[0], step.runtime.autocast()))
-            before = [tensor.detach().clone() for tensor in step.net.state_dict().values()]
+            before = [tensor.clone() for tensor in state]
             step.run()
             after = parameter_fault(step.net, "update")
             if after is None and step.look_at_totals().finite_batches == number - self._batch:
                 continue
             with torch.no_grad():
-                for tensor, value in zip(step.net.state_dict().values(), before, strict=True):
-                    tensor.copy_(value)
+                torch._foreach_copy_(state, before)
             fault, seen = _look(side, step, shown)
             first = fault or after
             return Cause(number, first, self._batch, healthy, seen) if first else None

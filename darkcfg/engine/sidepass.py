@@ -41,12 +41,12 @@ class SidePass:
     """The copy of one network."""
 
     def __init__(self, net: Network) -> None:
-        self._followed = list(net.state_dict(keep_vars=True).values())
+        self._followed = _state(net)
         self.net = copy.deepcopy(net).train()
         for module in self.net.modules():
             if isinstance(module, Dropout | Crop):
                 module.eval()
-        self._followers = list(self.net.state_dict(keep_vars=True).values())
+        self._followers = _state(self.net)
         self._inputs: dict[int, tuple[Tensor, ...]] = {}
         for layer, module in self.net.layer_modules():
             module.register_forward_pre_hook(self._remember(layer.index))
@@ -85,6 +85,10 @@ class SidePass:
             return seen
 
         return hook
+
+
+def _state(net: Network) -> list[Tensor]:
+    return [*net.state_dict(keep_vars=True).values(), net.statistics.t]
 
 
 @contextmanager

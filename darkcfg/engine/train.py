@@ -167,15 +167,7 @@ class Training:
         if self._is_epoch_end() and self.step.batches_since_taken:  # stopped in the evaluation of this epoch
             yield from self._end_epoch()
         while self.batch < self.job.batches and not self.is_stopped:
-            self.stopwatch.start("steps")
-            if self.debug:
-                self.debug.begin_update()
-            self.step.run()
-            yield from map(Note, self.step.news())
-            self.pacer.pace()
-            self.batch += 1
-            if self.debug and not self.debug.has_shown:
-                yield from self._debug(always=True)
+            yield from self._update()
             now = time.perf_counter()
             if self._is_epoch_end():
                 yield from self._end_epoch()
@@ -192,6 +184,18 @@ class Training:
             return
         yield from map(Note, dict.fromkeys([*self.saver.notes, *filter(None, [self.judge.note()])]))
         yield self._finish()
+
+    def _update(self) -> Iterator[Event]:
+        self.stopwatch.start("steps")
+        if self.debug:
+            self.debug.begin_update()
+        self.step.run()
+        yield from map(Note, self.step.news())
+        self.pacer.pace()
+        self.batch += 1
+        if self.debug and not self.debug.has_shown:
+            self.stopwatch.stop()
+            yield from self._debug(always=True)
 
     def _is_epoch_end(self) -> bool:
         """Whether the last update reached the end of an epoch, or of the run."""

@@ -14,12 +14,11 @@ from darkcfg.report.units import counted
 def flow_lines(event: FlowSeen) -> Iterator[str]:
     """Forward from the first layer to the last, backward from the last to the first, then what the update did."""
     if event.is_first:
-        yield (
-            f"[Debug] Mean absolute values, from an extra pass of {counted(event.images, 'training image')}, always the same, "
-            "through the plain modules in fp32 and training mode, without dropout, after the update that is named; "
-            "it leaves no trace. Gradients are of the mean loss. The diff of [Update] is what that update added. "
-            f"After the first update, then at each evaluation, at most one in {event.least_seconds:g} s."
-        )
+        images = counted(event.images, "training image")
+        yield f"[Debug] Mean absolute values, from an extra pass of {images}, always the same, that leaves no trace:"
+        yield "[Debug] through the plain modules in fp32 and training mode, without dropout, after the update that is named."
+        yield "[Debug] Gradients are of the mean loss. The diff of [Update] is what that update added to the parameter."
+        yield f"[Debug] After the first update, then at each evaluation, at most one in {event.least_seconds:g} s."
     if event.left_out:
         yield f"[Debug] {counted(event.left_out, 'evaluation')} left out: at most one in {event.least_seconds:g} s"
     yield f"[Debug] After batch {event.batch}, epoch {event.epoch}: loss {event.loss:.6g}"

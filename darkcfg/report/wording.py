@@ -21,14 +21,12 @@ def permanent_lines(event: Event, epochs: float, columns: int) -> list[str]:
             return [epoch_line(event, epochs, columns)]
         case Note():
             return note_lines(event, columns)
-        case FlowSeen():
-            return list(flow_lines(event))
         case Interrupted():
             return interrupted_lines(event, columns)
         case RunDone():
             return done_lines(event, columns)
         case _:
-            return []
+            return list(flow_lines(event)) if isinstance(event, FlowSeen) else []
 
 
 def started_lines(event: RunStarted, columns: int) -> list[str]:
