@@ -10,8 +10,21 @@ from pathlib import Path
 import pytest
 import torch
 from engine.samples import (
-    assert_same_state, conv, data_of, head, job_of, named_state, plain, plan_of, residual, rows_of, section, split_of,
-    step_of, streamed, train,
+    assert_same_state,
+    conv,
+    data_of,
+    head,
+    job_of,
+    named_state,
+    plain,
+    plan_of,
+    residual,
+    rows_of,
+    section,
+    split_of,
+    step_of,
+    streamed,
+    train,
 )  # fmt: skip
 from torch import Tensor
 
@@ -213,7 +226,7 @@ class _Bomb(torch.autograd.Function):
     """The identity, until `armed`: then infinity forward or backward."""
 
     @staticmethod
-    def forward(ctx: object, x: Tensor, forward: bool, backward: bool) -> Tensor:  # noqa: FBT001
+    def forward(ctx: object, x: Tensor, forward: bool, backward: bool) -> Tensor:
         ctx.backward_too = backward
         return torch.full_like(x, torch.inf) if forward else x.view_as(x)
 
