@@ -425,7 +425,7 @@ def test_debug_info_goes_to_stderr_and_to_the_run_folder(darkcfg: Darkcfg, parts
     assert shown[0].startswith("[Debug] Mean absolute values, from an extra pass of 12 training images")
     assert shown == Path("runs/net-0001/debug.log").read_text().splitlines()
     for start in (
-        "[Forward] Layer 0 (convolutional, line 9)",
+        "[Forward] Layer 0 (convolutional, line 10)",
         "[Backward] Layer 5",
         "[Update] Layer 6",
         "[BatchNorm] Layer 2",
