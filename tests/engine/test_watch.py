@@ -340,14 +340,14 @@ def test_the_values_of_debug_info() -> None:
     (twin.costs_of(outputs, images.truth).objective / 16).backward()
 
     def mean(values: Tensor) -> float:
-        return pytest.approx(float(values.abs().mean()), rel=1e-4)
+        return pytest.approx(values.detach().abs().mean().item(), rel=1e-4)
 
     for layer, module in zip(seen.layers, twin.layers, strict=True):
         assert layer.top == mean(outputs[layer.layer])
         for blob, (name, parameter) in zip(layer.blobs, module.named_parameters(), strict=True):
             assert (blob.data, blob.diff) == (mean(parameter), mean(parameter.grad))
             full = f"layers.{layer.layer}.{name}"
-            assert blob.update == pytest.approx(float((parameter - before[full]).abs().mean()), rel=1e-3)
+            assert blob.update == pytest.approx((parameter - before[full]).detach().abs().mean().item(), rel=1e-3)
     first = seen.layers[0].norm
     assert first
     torch.testing.assert_close(torch.tensor([first.mean, first.variance]), twin.layers[0].bn.batch)
