@@ -129,8 +129,9 @@ class LayerSeen:
     output_deviation: float
     zero_share: float
     """Of the output's values."""
-    dead_share: float
-    """Of the output's channels: those with one and the same value in every place of every image."""
+    dead_share: float | None
+    """Of the output's channels: those with one and the same value in every place of every image. None where the output
+    does not depend on the image, or has one value a channel."""
     gradient_norm: float | None
     """Of the mean loss, with respect to the output."""
     weight_norm: float | None

@@ -15,6 +15,7 @@ from darkcfg.language.plan import Layer
 from darkcfg.network.assembly import Network
 from darkcfg.network.base import LayerModule
 from darkcfg.network.batchnorm import BatchNorm
+from darkcfg.network.implicit import Implicit
 
 Phase = Literal["parameter", "forward", "backward", "update"]
 
@@ -27,7 +28,7 @@ class Fault:
     """`parameter`: before the pass; `update`: after it, though the pass itself was finite."""
     tensor: str
     layer: Layer | None
-    """None for the images and the loss."""
+    """None for the images. Of the loss: the layer whose output it is computed from; None where there are several."""
     count: int
     values: int
     """How many of the tensor's values are not finite, and how many it has."""
@@ -43,7 +44,8 @@ class _Named(NamedTuple):
 def measure(flow: Flow) -> tuple[LayerSeen, ...]:
     """The figures of every layer; waits for the device once."""
     layers = flow.net.layer_modules()
-    found = [_figures(flow.outputs[layer.index], module) for layer, module in layers]
+    varying = _varying(flow.net)
+    found = [_figures(flow.outputs[layer.index], module, varies=layer.index in varying) for layer, module in layers]
     absent = flow.loss.new_zeros((), dtype=torch.float64)
     rows = torch.stack([torch.stack([absent if x is None else x.double() for x in row]) for row in found]).tolist()
     return tuple(
@@ -55,21 +57,31 @@ def measure(flow: Flow) -> tuple[LayerSeen, ...]:
     )  # fmt: skip
 
 
-def _figures(output: Tensor, module: LayerModule) -> list[Tensor | None]:
+def _varying(net: Network) -> set[int]:
+    """The layers whose output depends on the image; that of [implicit], and what is made of it alone, does not."""
+    varying = {-1}
+    for layer, module in net.layer_modules():
+        if not isinstance(module, Implicit) and varying.intersection(net.wiring.sources[layer.index]):
+            varying.add(layer.index)
+    return varying
+
+
+def _figures(output: Tensor, module: LayerModule, *, varies: bool) -> list[Tensor | None]:
     """In the order of LayerSeen's fields, 0-dim each."""
     values, gradient = output.detach(), output.grad
     variance, mean = torch.var_mean(values.float(), correction=0)
     low, high = values.amin((0, 2, 3)), values.amax((0, 2, 3))
     weight, norm = _weight(module), batch_norm_of(module)
+    varies = varies and values.numel() > values.shape[1]  # a channel of one value is not dead
     return [
         mean,
         variance.sqrt(),
         (values == 0).float().mean(),
-        (low == high).float().mean(),
+        (low == high).float().mean() if varies else None,
         None if gradient is None else _norm(gradient),
         None if weight is None else _norm(weight.detach()),
         None if weight is None or weight.grad is None else _norm(weight.grad),
-        None if norm is None or norm.frozen else (norm.batch[1] < norm.eps).float().mean(),
+        (norm.batch[1] < norm.eps).float().mean() if norm and not norm.frozen and varies else None,
     ]
 
 
@@ -111,7 +123,9 @@ def _forward(flow: Flow) -> Iterator[_Named]:
         if norm := batch_norm_of(module):
             yield _Named("forward", "batch mean and variance", layer, norm.batch)
         yield _Named("forward", "output", layer, flow.outputs[layer.index])
-    yield _Named("forward", "loss", None, flow.loss)
+    sources = flow.net.cost_sources
+    scored = flow.net.plan.layers[max(sources)] if len(sources) == 1 and max(sources) >= 0 else None
+    yield _Named("forward", "loss", scored, flow.loss)
 
 
 def _backward(flow: Flow) -> Iterator[_Named]:

@@ -73,10 +73,11 @@ class Watch:
         """The first layer that has gone bad, once; those behind it are bad because of it."""
         for layer in seen.layers:
             first = self._first[layer.layer]
-            if _grew(layer.collapsed_share or 0, first.collapsed_share or 0):
-                share, before, says = layer.collapsed_share, first.collapsed_share, "batch norm finds no variance in"
-            elif _grew(layer.dead_share, first.dead_share):
-                share, before, says = layer.dead_share, first.dead_share, "one value for every image in"
+            dead, collapsed = layer.dead_share or 0, layer.collapsed_share or 0
+            if _grew(collapsed, first.collapsed_share or 0):
+                share, before, says = collapsed, first.collapsed_share or 0, "batch norm finds no variance in"
+            elif _grew(dead, first.dead_share or 0):
+                share, before, says = dead, first.dead_share or 0, "one value for every image in"
             else:
                 continue
             if layer.layer not in self._said:

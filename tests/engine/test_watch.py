@@ -162,6 +162,22 @@ def test_dead_and_collapsed_channels() -> None:
     assert sick[1].dead_share == 0
 
 
+def test_what_does_not_depend_on_the_image_is_not_dead() -> None:
+    gate = section("implicit", filters=8) + section("scale_channels", **{"from": -2})
+    seen = figures(conv(8) + gate + head(3))
+    assert [layer.dead_share for layer in seen[:3]] == [0, None, 0]
+
+
+def test_one_value_a_channel_is_not_dead() -> None:
+    step = step_of(plan_of(head(3), batch=1), DATA.train)
+    watch = Watch(step, 80, math.inf)
+    seen = watch.look(1, 1, 1.0)
+    assert seen
+    assert seen.images == 1
+    assert [layer.dead_share for layer in seen.layers] == [None, None, None]
+    assert not list(watch.notes(seen))
+
+
 def test_a_frozen_layer_has_no_gradient() -> None:
     seen = figures(conv(8, stopbackward=1) + conv(8) + head(3))
     assert seen[0].weight_gradient_norm is None
@@ -276,6 +292,17 @@ def test_a_step_that_is_too_large_is_named(tmp_path: Path) -> None:
     assert "output of layer 1 [convolutional], line 16, in the forward pass" in error.what
     assert "after batch 0: output deviation 0.2" in str(error.expected)
     assert "weight norm 6.48e+25" in str(error.received)
+
+
+def test_a_loss_of_finite_scores_is_blamed_on_the_layer_they_come_from(tmp_path: Path) -> None:
+    job = job_of(plan_of(head(3), learning_rate=0), DATA, tmp_path)
+    scores = job.net.scores_source
+    with torch.no_grad():
+        job.net.layers[scores].weight.mul_(1e38)
+    error = divergence_of(job)
+    layer = job.net.plan.layers[scores]
+    assert f"loss of layer {scores} [{layer.type}], line {layer.line}, in the forward pass" in error.what
+    assert "output deviation" in str(error.received)
 
 
 def test_a_divergence_of_images_in_files(tmp_path: Path) -> None:
