@@ -92,6 +92,11 @@ from darkcfg.report.tensorboard import require_tensorboard
     is_flag=True,
     help="Check everything, time a few steps and draw augmented images into CFG-samples.png; leave no run folder.",
 )
+@click.option(
+    "--debug-info",
+    is_flag=True,
+    help="Print mean absolute values of every layer's output, parameters and gradients, as Caffe does; also to debug.log.",
+)
 @click.option("--quiet", is_flag=True, help="Print the result only.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def command(**flags: Any) -> None:  # noqa: ANN401 - one value for each option above
@@ -135,13 +140,23 @@ def _start(flags: dict[str, Any]) -> None:
 
 def _resume(flags: dict[str, Any]) -> None:
     given = click.get_current_context()
-    allowed = {"resumed", "runs_dir", "data_dir", "skip_broken", "device", "tensorboard", "quiet", "as_json"}
+    allowed = {
+        "resumed",
+        "runs_dir",
+        "data_dir",
+        "skip_broken",
+        "device",
+        "tensorboard",
+        "debug_info",
+        "quiet",
+        "as_json",
+    }
     for name, value in flags.items():
         if name not in allowed and given.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE:
             raise UsageError(
                 f"--resume goes on with the run's own {'cfg' if name == 'cfg' else name}",
                 where=_written(given, name),
-                expected="--resume [RUN], with --runs-dir, --data-dir, --skip-broken, --device, --tensorboard, --quiet or --json at most",
+                expected="--resume [RUN], with --runs-dir, --data-dir, --skip-broken, --device, --tensorboard, --debug-info, --quiet or --json at most",
                 received=", ".join(map(str, value)) if isinstance(value, tuple) else str(value),
                 help="to train longer or differently, start a new run from its weights: darkcfg train CFG WEIGHTS",
             )
