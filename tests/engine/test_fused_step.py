@@ -5,7 +5,7 @@ Without a GPU the kernels run in Triton's interpreter (tests/conftest.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
@@ -255,10 +255,12 @@ def test_a_step_that_cannot_be_captured_is_an_ordinary_one(
     eager, refused = step_of(plan, split, runtime), step_of(plan, split, replace(runtime, graph=True))
     tried = []
 
-    def refuse(work: Callable[[], None], rehearse: Callable[[], None], device: torch.device) -> Callable[[], None]:
+    def refuse(
+        work: Callable[[], None], rehearsals: Sequence[Callable[[], None]], device: torch.device
+    ) -> Callable[[], None]:
         """As a device that gives up in the middle of a step."""
         tried.append(device)
-        rehearse()
+        rehearsals[-1]()
         with monkeypatch.context() as patch, pytest.raises(KeyError):
             patch.setattr(refused.mini_batch_pass, "finish", Mock(side_effect=KeyError))
             work()
