@@ -92,8 +92,8 @@ def _near(data: Dataset, shared: NDArray[np.int64]) -> tuple[list[tuple[int, int
     for start in range(0, len(some), _ROWS_AT_ONCE):
         alike = some[start : start + _ROWS_AT_ONCE] @ everything.T
         best = alike.argmax(axis=1)
-        for place in np.flatnonzero(alike.max(axis=1) > NEAR):
-            pairs.append((int(best[place]), start + int(place)))
+        places = np.flatnonzero(alike.max(axis=1) > NEAR)
+        pairs += [(int(best[place]), start + int(place)) for place in places]
     if not pairs:
         return [], len(rows)
     first, second = (np.array(side) for side in zip(*pairs, strict=True))
