@@ -1,5 +1,6 @@
 """Writes the accuracy table of README.md and cfg/README.md from bench/results/zoo.json, which bench/sweep.py makes, and
-the tables of docs/performance.md and docs/darknet.md from other results, which bench/speed.py and bench/parity.py name.
+the tables of docs/performance.md, docs/darknet.md and docs/studies from other results, which bench/speed.py,
+bench/parity.py and bench/studies.py name.
 
     python -m bench.tables            rewrite what is out of date
     python -m bench.tables --check    say what is, and leave with 1
@@ -16,6 +17,7 @@ from typing import Any
 
 from bench import parity
 from bench.speed import PAGE, speed_blocks
+from bench.studypages import draw_study_pictures, study_blocks
 from darkcfg.engine.statistics import summarise
 from darkcfg.language.plan import read
 from darkcfg.report.units import ABSENT, percent
@@ -51,7 +53,10 @@ def main() -> None:
     blocks = {path: {"accuracy": content} for path in FILES} | {
         PAGE: speed_blocks(),
         parity.PAGE: parity.parity_blocks(),
+        **study_blocks(),
     }
+    if not check:
+        draw_study_pictures()
     for name in (found := outdated(blocks, write=not check)):
         print(f"{name} is out of date; run python -m bench.tables" if check else f"wrote {name}")
     sys.exit(1 if check and found else 0)

@@ -30,7 +30,7 @@ Described = tuple[str, str, str, Key]
 FORKS = {"pjreddie": "pjreddie", "alexeyab": "AlexeyAB"}
 
 IMAGE = ("width", "height", "channels", "inputs", "dataset", "mean", "std", "coordinates")
-BATCH = ("batch", "subdivisions", "time_steps", "sync_bn")
+BATCH = ("batch", "subdivisions", "time_steps", "bn_warmup", "sync_bn")
 TESTING = ("ema_decay", "tta")
 
 BF16_BYTES = 2

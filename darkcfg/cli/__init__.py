@@ -21,6 +21,7 @@ COMMANDS = {
     "check-gradients": "Check every layer's gradient against differences.",
     "dump": "Write every tensor of a training step as .npz.",
     "diff": "Name the first layer where two dumps differ, and why.",
+    "compare": "Train cfgs with several seeds: which is better?",
     "bench": "Measure how fast a cfg trains here, and what binds it.",
 }
 """Name and first help line of each command; the rest is in `cli/NAME.py`, which --help need not load."""

@@ -21,7 +21,8 @@ runs_dir_option = click.option(
 )  # fmt: skip
 set_option = click.option(
     "--set", "settings", metavar="SECTION.KEY=VALUE", multiple=True,
-    help="Change one value of the cfg for this run: net.learning_rate=0.05, or 3.filters=64 for layer 3.",
+    help="Change one value of the cfg for this run: net.learning_rate=0.05, 3.filters=64 for layer 3, "
+    "shortcut.alpha=0.5 for every [shortcut].",
 )  # fmt: skip
 data_option = click.option(
     "--data",

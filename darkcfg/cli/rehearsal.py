@@ -39,6 +39,8 @@ def rehearse(prepared: Prepared, seed: int, samples: Path) -> None:
         click.echo(line)
     for choice in prepared.choices:
         click.echo(f"{choice.name:<14}{choice.value} ({choice.reason})")
+    for note in step.news():
+        click.echo(f"{'note':<14}{note}")
     click.echo(f"{'train images':<14}{images}")
     click.echo(f"{'batches':<14}{batches} of {step.batch} images")
     click.echo(f"{'loss':<14}{totals.mean_loss:.4f} in the first {timed + 1} steps")

@@ -14,7 +14,15 @@ from darkcfg.cli.interrupts import StopSwitch
 from darkcfg.cli.options import draw_confusion_of
 from darkcfg.engine.events import Choice, Event, Interrupted, RunDone, Sink
 from darkcfg.engine.folder import RunFolder, create_run, find_run, owned
-from darkcfg.engine.launch import Prepared, choose_data, lasting, new_network, prepare, resume_run, start_run
+from darkcfg.engine.launch import (
+    check_same_data,
+    choose_data,
+    lasting,
+    new_network,
+    prepare,
+    resume_run,
+    start_run,
+)
 from darkcfg.engine.record import Options
 from darkcfg.engine.train import Job, Training
 from darkcfg.language.errors import UsageError
@@ -78,21 +86,10 @@ def _resume(folder: RunFolder, flags: dict[str, Any]) -> None:
         options = dataclasses.replace(options, device=flags["device"])
     choice = Choice("data set", options.data, "as before")
     prepared = prepare(plan, options, choice, loading_sink(sys.stderr, quiet=flags["quiet"]))
-    _check_same_data(prepared, record, folder)
+    check_same_data(prepared, folder)
     switch = StopSwitch()
     job = resume_run(prepared, record["seed"], folder, switch)
     _print_results([_train(job, switch, flags, resume=True)], flags)
-
-
-def _check_same_data(prepared: Prepared, record: dict[str, Any], folder: RunFolder) -> None:
-    if prepared.data.fingerprint != record["data"].get("fingerprint"):
-        raise UsageError(
-            "the data is not what the run began with",
-            where=folder.path,
-            expected=f"fingerprint {record['data'].get('fingerprint')} of {record['data'].get('origin')}",
-            received=f"fingerprint {prepared.data.fingerprint} of {prepared.data.origin}",
-            help="give the same images, or start a new run",
-        )
 
 
 def _train(job: Job, switch: StopSwitch, flags: dict[str, Any], *, resume: bool) -> RunDone:

@@ -65,6 +65,11 @@ class Progress:
 
 
 @dataclass(frozen=True)
+class Turn:
+    """A few updates are on their way to the device: another run may use it in the meantime."""
+
+
+@dataclass(frozen=True)
 class EpochDone:
     """One row of metrics.csv; accuracies are shares in [0, 1], losses are unsmoothed cross entropy on the test side.
 
@@ -117,7 +122,7 @@ class RunDone:
     judged_on: Judged = "test"
 
 
-Event = RunStarted | Note | Progress | EpochDone | Saved | Interrupted | RunDone
+Event = RunStarted | Note | Turn | Progress | EpochDone | Saved | Interrupted | RunDone
 
 
 class Sink(Protocol):

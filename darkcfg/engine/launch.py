@@ -91,20 +91,41 @@ def load_data(plan: Plan, options: Options, *, download: bool, progress: Progres
     return data
 
 
+class LoadedOnce:
+    """`load_data` for several plans: those that see images in the same way share one data set."""
+
+    def __init__(self) -> None:
+        self._known: dict[object, Dataset] = {}
+
+    def __call__(self, plan: Plan, options: Options, *, download: bool, progress: ProgressSink | None) -> Dataset:
+        """The data set, loaded if it was not yet; the options are those of all plans."""
+        key = plan.net.image, _train_side(plan)
+        if key not in self._known:
+            self._known[key] = load_data(plan, options, download=download, progress=progress)
+        check_classes(plan, len(self._known[key].classes), self._known[key].name)
+        return self._known[key]
+
+
 def _train_side(plan: Plan) -> int | None:
     """The shorter side up to which training images stay whole, for C's random views; None when all stay as they are."""
     warp = Warp.of(plan.net)
     return None if warp.is_neutral(plan.net.image.h, plan.net.image.w) else warp.longest
 
 
-def prepare(plan: Plan, options: Options, data_choice: Choice, progress: ProgressSink | None) -> Prepared:
+def prepare(
+    plan: Plan,
+    options: Options,
+    data_choice: Choice,
+    progress: ProgressSink | None,
+    load: Callable[..., Dataset] | None = None,
+) -> Prepared:
     """Everything that can fail before a run folder is made; the quick checks come first."""
     check_trainable(plan)
     _check_length(plan)
     runtime = choose_runtime(
         options.device, options.precision, compiled=options.compile, deterministic=options.deterministic
     )
-    whole = load_data(plan, options, download=True, progress=progress)
+    whole = (load or load_data)(plan, options, download=True, progress=progress)
     data, held_out = hold_out(whole, options.val)
     fit = Fit(plan.net.image, options.resize)
     validation = held_out.fitted(fit) if held_out else None
@@ -250,6 +271,19 @@ def start_run(prepared: Prepared, net: Network, seed: int, folder: RunFolder, sh
     with job.stopwatch.timing("whitening"):
         whiten(prepared, net)
     return job
+
+
+def check_same_data(prepared: Prepared, folder: RunFolder) -> None:
+    """Raise UsageError when the run in the folder began with other images."""
+    began = folder.record()["data"]
+    if prepared.data.fingerprint != began.get("fingerprint"):
+        raise UsageError(
+            "the data is not what the run began with",
+            where=folder.path,
+            expected=f"fingerprint {began.get('fingerprint')} of {began.get('origin')}",
+            received=f"fingerprint {prepared.data.fingerprint} of {prepared.data.origin}",
+            help="give the same images, or start a new run",
+        )
 
 
 def resume_run(prepared: Prepared, seed: int, folder: RunFolder, should_stop: Callable[[], bool]) -> Job:

@@ -31,7 +31,7 @@ class Pass(Protocol):
     def settle(self) -> None:
         """After the capture of a step."""
 
-    def rehearsing(self) -> AbstractContextManager[None]:
+    def compiling(self) -> AbstractContextManager[None]:
         """Inside the block what a step computes does not matter, if that makes its kernels ready sooner."""
 
     def refresh(self) -> None:
@@ -64,7 +64,7 @@ class PlainPass:
     def settle(self) -> None:
         """There is nothing left to do."""
 
-    def rehearsing(self) -> AbstractContextManager[None]:
+    def compiling(self) -> AbstractContextManager[None]:
         """Torch's kernels are ready."""
         return nullcontext()
 

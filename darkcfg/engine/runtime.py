@@ -53,6 +53,8 @@ def choose_runtime(device: str, precision: str, *, compiled: bool | None, determ
     chosen, device_choice = _choose_device(device)
     kind, precision_choice = _choose_precision(precision, chosen)
     on_gpu = chosen.type == "cuda"
+    if on_gpu:
+        torch.cuda.set_device(chosen)  # Triton, events and saved random numbers go by the current device
     graph = (
         Choice("step", "CUDA graph", "captured once and replayed")
         if on_gpu
@@ -73,14 +75,15 @@ def _choose_device(wanted: str) -> tuple[torch.device, Choice]:
         threads = torch.get_num_threads()
         return torch.device("cpu"), Choice("device", f"cpu, {threads} threads", "no CUDA device was found")
     try:
-        device = torch.device(wanted)
-        torch.zeros(1, device=device).item()  # which a device without memory, such as `meta`, cannot do
+        trial = torch.zeros(1, device=wanted)
+        trial.item()  # which a device without memory, such as `meta`, cannot do
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         reason = str(error).strip().splitlines()[0]
         known = "auto, cpu, cuda or cuda:N"
         raise UsageError(
             f"the device '{wanted}' cannot be used", where="--device", expected=known, received=reason
         ) from None
+    device = trial.device  # with the number that `cuda` stands for
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else str(device)
     return device, Choice("device", name, "by --device")
 

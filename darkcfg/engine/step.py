@@ -17,13 +17,15 @@ from darkcfg.data.dataset import Split
 from darkcfg.data.stream import Stream
 from darkcfg.data.window import Window
 from darkcfg.engine.averaging import Average
+from darkcfg.engine.capture import CaptureError, capture
 from darkcfg.engine.optimizers import Update
 from darkcfg.engine.passes import Pass, PlainPass
 from darkcfg.engine.runtime import Runtime
 from darkcfg.engine.tally import Tally
 from darkcfg.network.assembly import Network
 
-_WARM_UP_STEPS = 3
+_REHEARSALS = 3
+"""Of a step, until libraries have chosen and compiled what they need."""
 _SMALLEST_CHUNK = 64
 """Steps whose draws are uploaded together at least, where they are few rows."""
 _MOST_ROWS = 2**20
@@ -90,7 +92,9 @@ class Step:
         self._copied: dict[int, torch.cuda.Event] = {}
         self._uploaded, self._host_batch = first_batch, first_batch
         self._taken = first_batch
+        self._is_to_be_captured = runtime.graph
         self._replay: Callable[[], None] | None = None
+        self._notes: list[str] = []
 
     def run(self) -> None:
         """Do one update; returns before the device has finished it."""
@@ -102,8 +106,8 @@ class Step:
 
     def make_ready(self) -> None:
         """Capture the step where that is still to do; the first `run` does it too."""
-        if self.runtime.graph and self._replay is None:
-            self._replay = self._capture()
+        if self._is_to_be_captured:
+            self._is_to_be_captured, self._replay = False, self._capture()
 
     def close(self) -> None:
         """Leave out the images that are still being read for the next steps."""
@@ -111,8 +115,9 @@ class Step:
             self.window.close()
 
     def news(self) -> list[str]:
-        """What a person should know about the images read since the last call."""
-        return self.window.take_notes() if self.window else []
+        """What a person should know, about the step and the images read, since the last call."""
+        notes, self._notes = self._notes, []
+        return [*notes, *(self.window.take_notes() if self.window else [])]
 
     def samples(self, count: int) -> Batch:
         """The first `count` images of the run as the network sees them."""
@@ -208,37 +213,36 @@ class Step:
         if self.average:
             self.average.follow(self.batches_done)
 
-    def _capture(self) -> Callable[[], None]:
-        """Record the step as a CUDA graph; the steps that warm up leave no trace."""
-        counters = [self.batches_done, *self.tally.state, self._row]
-        with self.mini_batch_pass.rehearsing():
+    def _capture(self) -> Callable[[], None] | None:
+        """Record the step as a CUDA graph; None, and a note, where that cannot be. Neither leaves a trace in the state."""
+        with self.mini_batch_pass.compiling():
             self.begin_optimizer()
-        changing = [*counters, *self.state]
+        changing = [self.batches_done, *self.tally.state, self._row, *self.state]
         kept = [tensor.detach().clone() for tensor in changing]
-        random = torch.cuda.get_rng_state(self.runtime.device)
-        stream = torch.cuda.Stream(self.runtime.device)
-        stream.wait_stream(torch.cuda.current_stream(self.runtime.device))
 
-        def warm_up() -> None:
-            self._body()
-            # After each, since the run may have fewer updates left than there are warm-up steps.
+        def undo() -> None:
             with torch.no_grad():
                 torch._foreach_copy_([tensor.detach() for tensor in changing], kept)
             self.mini_batch_pass.refresh()
+            self.update.forget_gradients()
 
-        with torch.cuda.stream(stream):
-            with self.mini_batch_pass.rehearsing():
-                warm_up()
-            for _ in range(_WARM_UP_STEPS):
-                warm_up()
-        torch.cuda.current_stream(self.runtime.device).wait_stream(stream)
-        torch.cuda.set_rng_state(random, self.runtime.device)
-        self.update.forget_gradients()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
+        def rehearse() -> None:
             self._body()
+            undo()  # after each, since the run may have fewer updates left than there are rehearsals
+
+        def compile_all() -> None:
+            with self.mini_batch_pass.compiling():
+                rehearse()
+
+        try:
+            replay = capture(self._body, [compile_all, *[rehearse] * _REHEARSALS], self.runtime.device)
+        except CaptureError as error:
+            self._notes.append(f"the step runs without a CUDA graph, and slower, for it cannot be captured: {error}")
+            self.mini_batch_pass.finish()
+            undo()
+            return None
         self.mini_batch_pass.settle()
-        return graph.replay
+        return replay
 
 
 def _pass(net: Network, augmentation: Augmentation, runtime: Runtime, tally: Tally) -> Pass:

@@ -1,4 +1,4 @@
-"""How long the parts of a run take, each measured from an idle device to an idle device."""
+"""How long the parts of a run take, each until the device has done what the run asked of it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ class Stopwatch:
         if not self._part:
             return
         if self._is_cuda:
-            torch.cuda.synchronize(self._device)
+            # Only for the run's own stream: another run may share the device.
+            torch.cuda.current_stream(self._device).synchronize()
         self.seconds[self._part] = self.seconds.get(self._part, 0.0) + time.perf_counter() - self._since
         self._part = ""
 

@@ -28,6 +28,7 @@ from darkcfg.engine.events import (
     RunDone,
     RunStarted,
     Saved,
+    Turn,
 )
 from darkcfg.engine.folder import RunFolder
 from darkcfg.engine.metrics import Evaluation
@@ -43,6 +44,8 @@ from darkcfg.network.assembly import Network
 
 _PROGRESS_SECONDS = 0.25
 _MOST_EVALUATIONS = 100
+_TURN = 8
+"""Updates of a turn: few, so that runs that share a GPU fill it together."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +165,8 @@ class Training:
             elif now - shown > _PROGRESS_SECONDS:
                 yield self._progress(self.batch - shown_batch, now - shown)
                 shown, shown_batch = time.perf_counter(), self.batch
+            if self.batch % _TURN == 0:
+                yield Turn()
             self.is_stopped = self.is_stopped or (self.batch < self.job.batches and self.job.should_stop())
             if not self.is_stopped and self.saver.is_due(was_shown=shown_batch == self.batch):
                 yield self._save()

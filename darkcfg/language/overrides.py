@@ -22,7 +22,7 @@ class Setting:
     """One value that an option gives."""
 
     section: str
-    """`net`, or the number of a layer as print-arch counts it."""
+    """`net`, the number of a layer as print-arch counts it, or a kind of section, which means every one of it."""
     key: str
     value: str
     option: str
@@ -34,7 +34,8 @@ def read_with(path: str | Path, settings: Iterable[str], epochs: float | None = 
 
     Args:
         path: the cfg file.
-        settings: each `net.KEY=VALUE`, or `N.KEY=VALUE` for layer number N; the last of two for one key counts.
+        settings: each `net.KEY=VALUE`, `N.KEY=VALUE` for layer number N, or `shortcut.KEY=VALUE` for every [shortcut]; the
+            last of two for one key counts.
         epochs: the length of the run, instead of both lengths of the cfg.
 
     Raises:
@@ -63,10 +64,10 @@ def override(document: Document, settings: Iterable[Setting]) -> Document:
     changed = document
     options: dict[tuple[int, str], str] = {}
     for setting in settings:
-        number = _section_number(document, setting)
-        if _has_key(document.sections[number].name, setting):
-            changed, _ = parse(assign(changed, number, setting.key, setting.value), document.file)
-            options[number, setting.key] = setting.option
+        for number in _section_numbers(document, setting):
+            if _has_key(document.sections[number].name, setting):
+                changed, _ = parse(assign(changed, number, setting.key, setting.value), document.file)
+                options[number, setting.key] = setting.option
     sections = list(document.sections)
     for (number, key), option in options.items():
         # The value is taken from the text, so that net.cfg says exactly what this run does.
@@ -81,7 +82,7 @@ def _setting(text: str) -> Setting:
         raise UsageError(
             "a setting that cannot be read",
             where="--set",
-            expected="SECTION.KEY=VALUE, such as net.learning_rate=0.05 or 3.filters=64",
+            expected="SECTION.KEY=VALUE, such as net.learning_rate=0.05, 3.filters=64 or shortcut.alpha=0.5",
             received=text,
         )
     return Setting(section, name.strip(), value.strip(), f"--set {text}")
@@ -94,16 +95,19 @@ def _length(epochs: float) -> tuple[Setting, ...]:
     return Setting("net", "epochs", written, option), Setting("net", "max_batches", "0", option)
 
 
-def _section_number(document: Document, setting: Setting) -> int:
+def _section_numbers(document: Document, setting: Setting) -> list[int]:
     name, count = setting.section, len(document.sections) - 1
     if name in Net.names:
-        return 0
+        return [0]
     if name.isascii() and name.isdigit() and int(name) < count:
-        return int(name) + 1
+        return [int(name) + 1]
+    kind = LAYERS.get(name)
+    if kind and (found := [i for i, section in enumerate(document.sections) if LAYERS.get(section.name) is kind]):
+        return found
     raise UsageError(
         f"there is no section '{name}'",
         where=setting.option,
-        expected=f"net, or a layer from 0 to {count - 1}",
+        expected=f"net, a layer from 0 to {count - 1}, or a kind of section that the cfg has, such as convolutional",
         help="print-arch shows the number of each layer",
     )
 

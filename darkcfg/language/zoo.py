@@ -11,7 +11,7 @@ from darkcfg.language.errors import UsageError, did_you_mean
 def find_cfg(name: str) -> Path:
     """The file of a path, or of the name of a cfg of the package (`res3`); raises UsageError when there is neither."""
     path = Path(name)
-    if _exists(path):
+    if exists(path):
         return path
     known = package_cfgs()
     if name.removesuffix(".cfg") in known and path.parent == Path():
@@ -38,10 +38,11 @@ def cfgs_beside(path: Path) -> list[str]:
         return []
 
 
-def _exists(path: Path) -> bool:
+def exists(path: Path) -> bool:
+    """Whether there is such a file or folder; a name that is too long for one is none."""
     try:
         return path.exists()
-    except OSError:  # a name that is too long
+    except OSError:
         return False
 
 

@@ -82,8 +82,8 @@ def check_has_variance(x: Tensor) -> None:
 class Statistics(nn.Module):
     """Moves the rolling statistics of all batch norms of a network together: few kernels, and no value on the host.
 
-    `t` counts mini-batches on the device; infinity stands for a network that came from a file, where the weight of
-    the new value is `bn_momentum` as in C. Both methods can be captured in a CUDA graph.
+    `t` counts mini-batches on the device; infinity stands for a network that came from a file, or has
+    `bn_warmup=0`: there the weight of the new value is `bn_momentum` as in C. Both methods can be captured in a CUDA graph.
     """
 
     t: Tensor
@@ -115,6 +115,6 @@ class Statistics(nn.Module):
             torch._foreach_mul_(change, self.t.reciprocal().clamp(min=momentum))
             torch._foreach_add_(rolling, change)
 
-    def follow_file(self) -> None:
-        """From now on exactly as C: the network's statistics came from a file."""
+    def follow_c(self) -> None:
+        """From now on exactly as C: the network's statistics came from a file, or bn_warmup=0 asks for it."""
         self.t.fill_(torch.inf)

@@ -33,6 +33,8 @@ class Graph(nn.Module):
         self.layers = nn.ModuleList(module_for(layer, generator) for layer in plan.layers)
         self._freeze()
         self.statistics = Statistics(module for module in self.modules() if isinstance(module, BatchNorm))
+        if not plan.net.bn_warmup:
+            self.statistics.follow_c()
         self.wiring = Wiring.of(plan)
 
     def _freeze(self) -> None:

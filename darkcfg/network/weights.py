@@ -73,7 +73,7 @@ def load_weights(net: Graph, path: str | Path, options: LoadOptions = WHOLE) -> 
         raise refuse_other_file(path, start)
     net.seen, net.origin = (0 if options.clear else report.seen), report
     if _has_all_statistics(net, report):
-        net.statistics.follow_file()
+        net.statistics.follow_c()
     return report
 
 

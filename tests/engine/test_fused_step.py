@@ -5,8 +5,10 @@ Without a GPU the kernels run in Triton's interpreter (tests/conftest.py).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -22,6 +24,7 @@ from engine.samples import (
     data_of,
     head,
     job_of,
+    losses_of,
     named_state,
     plain,
     plan_of,
@@ -29,14 +32,17 @@ from engine.samples import (
     rows_of,
     section,
     split_of,
+    step_of,
     train,
 )  # fmt: skip
 
 from darkcfg.data.recipe import Recipe
 from darkcfg.data.stream import Stream
+from darkcfg.engine.capture import CaptureError
 from darkcfg.engine.fused.layers import FusedNorm
 from darkcfg.engine.fused.minibatch import FusedPass
 from darkcfg.engine.kernels import norm, stem
+from darkcfg.engine.runtime import Runtime
 from darkcfg.engine.step import Step
 from darkcfg.language.errors import DarkcfgError
 from darkcfg.network.assembly import Network, build
@@ -69,6 +75,14 @@ NETWORKS: dict[str, str] = {
     "two costs": residual() + section("cost", type="sse"),
     "image read by others": section("maxpool", size=3, stride=1) + conv(8) + head(3),
     "pooling": conv(8) + section("maxpool", size=2, stride=2) + section("maxpool", size=2, stride=1) + head(3),
+    "strided": conv(8) + conv(16, stride=2, batch_normalize=0, activation="linear") + residual(filters=16),
+    "wrong gradients": conv(8)
+    + conv(8)
+    + section("shortcut", **{"from": -2}, activation="linear", backward="gate")
+    + conv(8)
+    + section("shortcut", **{"from": -2}, activation="leaky", backward="product")
+    + head(3),
+    "centred gradients": conv(8, grad_centr=1) + conv(8, grad_centr=1) + head(3),
     "dropout": conv(8) + section("dropout", probability=0.0) + conv(8) + head(3),
 }
 
@@ -114,6 +128,9 @@ def differences(a: Network, b: Network) -> dict[str, float]:
         ),
         ("residual", {"optimizer": "adamw", "learning_rate": 0.001}),
         ("plain", {"ema_alpha": 0.5}),
+        ("residual", {"coordinates": 1, "channels": 5}),
+        ("residual", {"bn_warmup": 0}),
+        ("strided", {"coordinates": 1, "channels": 5, "momentum": 0, "decay": 0}),
     ],
 )
 def test_the_same_updates(name: str, net: dict[str, object]) -> None:
@@ -216,3 +233,35 @@ def test_a_resumed_fused_run_is_an_unbroken_one(recipe: dict[str, object], tmp_p
 
     assert rows_of(rest) == rows_of(events)[-len(rows_of(rest)) :]
     assert_same_state(named_state(resumed.step), named_state(whole.step))
+
+
+@pytest.mark.skipif(CUDA, reason="a GPU repeats a step bit by bit only with --deterministic: test_gpu.py")
+@pytest.mark.parametrize(
+    ("runtime", "recipe"),
+    [(PLAIN, {"optimizer": "adamw", "ema_decay": 0.9}), (FUSED, {"optimizer": "sgd", "subdivisions": 2})],
+    ids=["plain", "fused"],
+)
+def test_a_step_that_cannot_be_captured_is_an_ordinary_one(
+    runtime: Runtime, recipe: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, split = plan_of(conv(4, stride=2) + head(3), batch=4, **recipe), split_of(24)
+    eager, refused = step_of(plan, split, runtime), step_of(plan, split, replace(runtime, graph=True))
+    tried = []
+
+    def refuse(work: Callable[[], None], rehearse: Callable[[], None], device: torch.device) -> Callable[[], None]:
+        """As a device that gives up in the middle of a step."""
+        tried.append(device)
+        rehearse()
+        with monkeypatch.context() as patch, pytest.raises(KeyError):
+            patch.setattr(refused.mini_batch_pass, "finish", Mock(side_effect=KeyError))
+            work()
+        raise CaptureError("operation not permitted when stream is capturing")
+
+    monkeypatch.setattr("darkcfg.engine.step.capture", refuse)
+
+    assert losses_of(refused, 2) == losses_of(eager, 2)
+    assert_same_state(named_state(refused), named_state(eager))
+    assert len(tried) == 1
+    (note,) = refused.news()
+    assert note.endswith("operation not permitted when stream is capturing")
+    assert refused.news() == eager.news() == []

@@ -40,8 +40,12 @@ from torch.profiler import ProfilerActivity, profile
 from darkcfg.cli import main
 from darkcfg.data import window
 from darkcfg.engine.evaluate import TestSet, evaluate
+from darkcfg.engine.events import Event
 from darkcfg.engine.pacer import Pacer
 from darkcfg.engine.runtime import Runtime, choose_runtime, repeatable
+from darkcfg.engine.streams import in_turn
+from darkcfg.engine.tally import Tally
+from darkcfg.engine.train import Training
 from darkcfg.language.errors import DivergenceError
 from darkcfg.language.overrides import read_with
 from darkcfg.network.assembly import build
@@ -74,6 +78,8 @@ RECIPES = {
     "zero padding": {"crop_padding": 1, "crop_padding_mode": "zero", "subdivisions": 4},
     "smoothing": {"label_smooth_eps": 0.1, "policy": "poly", "power": 1, "warmup_epochs": 1},
     "normalisation": {"mean": "0.4,0.5,0.6", "std": "0.2,0.2,0.3"},
+    "coordinates": {"coordinates": 1, "channels": 5},
+    "C's statistics": {"bn_warmup": 0},
 }
 
 
@@ -179,6 +185,44 @@ def test_warm_up_and_capture_leave_no_trace(graph: Runtime, eager: Runtime) -> N
     stepped.run()
     assert captured.look_at_totals() == stepped.look_at_totals()
     assert_same_state(named_state(captured), named_state(stepped), ROUNDING)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_a_step_that_cannot_be_captured_runs_eagerly(precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = choose_runtime("cuda", precision, compiled=None, deterministic=True)
+    plan, split = plan_of(conv(8) + section("dropout", probability=0.2) + residual()), split_of(72)
+    stream, add = torch.cuda.current_stream(), Tally.end_batch
+
+    def waits(tally: Tally) -> None:
+        if torch.cuda.is_current_stream_capturing():
+            tally.loss_sum.item()
+        add(tally)
+
+    def losses(runtime: Runtime, *, note: bool) -> list[float]:
+        torch.manual_seed(5)
+        step = step_of(plan, split, runtime)
+        found = losses_of(step, 5)
+        assert len(step.news()) == note
+        assert torch.cuda.current_stream() == stream
+        torch.cuda.empty_cache()  # which an allocator that is still in a capture refuses
+        return found
+
+    expected = losses(replace(graph, graph=False), note=False)
+    with monkeypatch.context() as patch:
+        patch.setattr(Tally, "end_batch", waits)
+        assert losses(graph, note=True) == pytest.approx(expected, abs=ROUNDING)
+    assert losses(graph, note=False) == pytest.approx(expected, abs=ROUNDING)  # another step is captured as ever
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="there is one CUDA device")
+def test_a_run_on_the_second_device() -> None:
+    first = torch.cuda.current_device()
+    try:
+        step = step_of(plan_of(), split_of(72), choose_runtime("cuda:1", "bf16", compiled=None, deterministic=False))
+        assert all(0 < loss < 10 for loss in losses_of(step, 5))
+        assert torch.cuda.current_device() == 1
+    finally:
+        torch.cuda.set_device(first)
 
 
 @pytest.mark.parametrize("batches", [1, 2])
@@ -337,6 +381,33 @@ def test_images_arrive_while_their_window_is_read(
     assert held.look_at_totals().finite_batches == 300
     assert files.look_at_totals() == held.look_at_totals()
     assert_same_state(named_state(files), named_state(held))
+
+
+@pytest.mark.parametrize("together", [2, 3])
+@pytest.mark.parametrize("kernels", ["graph", "fused"])
+def test_runs_that_take_turns_are_runs_alone(
+    kernels: str, together: int, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """Of unequal lengths, so that one begins, and another's step is destroyed, while a third goes on."""
+    runtime = request.getfixturevalue(kernels)
+    plans = [plan_of(residual(10, filters=16), size=32, batch=64, epochs=epochs) for epochs in (9, 4, 2, 6, 3)]
+    data = data_of(640, 200, 10, size=32)
+
+    def run(seed: int, folder: str) -> Iterator[Event]:
+        training = Training(job_of(plans[seed], data, tmp_path / folder / str(seed), runtime, seed=seed))
+        training.begin(resume=False)
+        yield from training.events()
+        states.setdefault(folder, {})[seed] = named_state(training.step)
+
+    states: dict[str, dict[int, dict[str, torch.Tensor]]] = {}
+    seeds = range(len(plans))
+    for seed in seeds:
+        list(run(seed, "alone"))
+    list(in_turn((run(seed, "shared") for seed in seeds), together, runtime.device))
+
+    assert sorted(states["shared"]) == sorted(seeds)
+    for seed in seeds:
+        assert_same_state(states["shared"][seed], states["alone"][seed])
 
 
 def test_evaluating_again_gives_the_same(graph: Runtime) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from darkcfg.engine.kernels.launch import launch, rehearsing
+from darkcfg.engine.kernels.launch import compiling, launch
 
 DEVICE = torch.device("cpu")
 
@@ -46,9 +46,9 @@ def test_a_launch_starts_the_kernel() -> None:
     assert not kernel.compiled
 
 
-def test_a_rehearsal_compiles_everything_and_starts_nothing() -> None:
+def test_a_compiler_compiles_everything_and_starts_nothing() -> None:
     one, other = Kernel(), Kernel()
-    with rehearsing(DEVICE):
+    with compiling(DEVICE):
         for number in range(20):
             launch(one, (1,))(number, SIZE=4)
         elsewhere = threading.Thread(target=lambda: launch(other, (2,))("from another thread"))
@@ -63,15 +63,15 @@ def test_a_rehearsal_compiles_everything_and_starts_nothing() -> None:
 
 def test_errors_are_left_to_the_launch() -> None:
     kernel = Kernel()
-    with rehearsing(DEVICE):
+    with compiling(DEVICE):
         launch(kernel, (1,))("bad")
         launch(kernel, (1,))("good")
     assert len(kernel.compiled) == 2
 
 
-def test_a_block_that_fails_ends_the_rehearsal() -> None:
+def test_a_block_that_fails_ends_the_compiler() -> None:
     kernel = Kernel()
-    with pytest.raises(RuntimeError), rehearsing(DEVICE):
+    with pytest.raises(RuntimeError), compiling(DEVICE):
         raise RuntimeError
     launch(kernel, (1,))()
     assert len(kernel.started) == 1

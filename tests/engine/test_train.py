@@ -30,7 +30,7 @@ from safetensors.torch import load_file
 from darkcfg.engine import train as train_module
 from darkcfg.engine.checkpoint import load_state
 from darkcfg.engine.evaluate import evaluate
-from darkcfg.engine.events import EpochDone, Interrupted, Note, Progress, RunDone, RunStarted, Saved
+from darkcfg.engine.events import EpochDone, Interrupted, Note, Progress, RunDone, RunStarted, Saved, Turn
 from darkcfg.engine.train import Job, Training
 from darkcfg.language.errors import DivergenceError, RunError
 from darkcfg.network.assembly import build
@@ -41,7 +41,7 @@ DATA = data_of()
 
 def test_the_events_of_a_run(tmp_path: Path) -> None:
     _, events = train(job_of(plan_of(epochs=3), DATA, tmp_path))
-    assert [type(event) for event in events if not isinstance(event, Progress)] == [
+    assert [type(event) for event in events if not isinstance(event, Progress | Turn)] == [
         RunStarted, EpochDone, Saved, EpochDone, EpochDone, Saved, RunDone,
     ]  # fmt: skip
     started, done = events[0], events[-1]

@@ -98,6 +98,14 @@ def test_settings_that_are_refused(setting: str) -> None:
     assert isinstance(refused(SMALL, setting), UsageError)
 
 
+def test_a_kind_of_section_means_every_one_of_it() -> None:
+    text = net() + conv() + conv(filters=9) + "[conv]\nfilters=4\n[softmax]\n"
+    plan = read(text, "convolutional.filters=3", "1.filters=5")
+
+    assert [layer.output.c for layer in plan.layers] == [3, 5, 3, 3 * plan.layers[2].output.h * plan.layers[2].output.w]
+    assert "there is no section 'maxpool'" in str(refused(text, "maxpool.size=2"))
+
+
 def test_an_empty_file() -> None:
     assert isinstance(refused("", "net.batch=1"), CfgError)
 

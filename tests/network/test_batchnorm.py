@@ -44,13 +44,18 @@ def test_darknets_momentum_is_reached_after_a_hundred_steps() -> None:
 
 def test_a_network_from_a_file_follows_c_from_the_first_step() -> None:
     net = network_of(section("batchnorm")).train()
-    net.statistics.follow_file()
+    net.statistics.follow_c()
+    torch.testing.assert_close(*follow(net, [0.01, 0.01, 0.01]))
+
+
+def test_without_warmup_a_fresh_network_follows_c() -> None:
+    net = network_of(section("batchnorm"), net="bn_warmup=0").train()
     torch.testing.assert_close(*follow(net, [0.01, 0.01, 0.01]))
 
 
 def test_layers_of_unequal_momentum_keep_their_own() -> None:
     net = network_of(section("batchnorm", bn_momentum=0.5) + section("batchnorm", bn_momentum=0.1)).train()
-    net.statistics.follow_file()
+    net.statistics.follow_c()
     net(images(4))
     first, second = norms(net)
     torch.testing.assert_close(first.rolling, 0.5 * first.batch)

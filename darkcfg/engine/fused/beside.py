@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own convention
 from torch import Tensor
 
+from darkcfg.engine.streams import stream_for
 from darkcfg.network.convolutional import Convolutional
 
 Result = TypeVar("Result")
@@ -26,7 +27,7 @@ class Branch:
     """A second stream on a CUDA device; elsewhere everything runs in turn."""
 
     def __init__(self, device: torch.device) -> None:
-        self.stream = torch.cuda.Stream(device) if device.type == "cuda" else None
+        self.stream = stream_for("weight gradients", device) if device.type == "cuda" else None
         self._kept: list[Tensor] = []
         self._bytes = 0
 

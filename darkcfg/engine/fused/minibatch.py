@@ -12,7 +12,7 @@ from darkcfg.engine.fused.rules import FusedRules
 from darkcfg.engine.fused.working import WorkingCopy
 from darkcfg.engine.kernels.batch import Pixels, View, gather
 from darkcfg.engine.kernels.cross_entropy import MOST_CLASSES, cross_entropy
-from darkcfg.engine.kernels.launch import rehearsing
+from darkcfg.engine.kernels.launch import compiling
 from darkcfg.engine.runtime import Runtime
 from darkcfg.engine.tally import Tally
 from darkcfg.network.assembly import Network
@@ -61,9 +61,9 @@ class FusedPass:
         """Tables can be written again."""
         self.rules.settle()
 
-    def rehearsing(self) -> AbstractContextManager[None]:
+    def compiling(self) -> AbstractContextManager[None]:
         """Inside the block kernels are compiled and do not run."""
-        return rehearsing(self.runtime.device)
+        return compiling(self.runtime.device)
 
     def refresh(self) -> None:
         """The working copy follows."""

@@ -19,6 +19,7 @@ from darkcfg.engine.fused.beside import Branch, linear
 from darkcfg.engine.fused.chains import Chain, chains_of
 from darkcfg.engine.fused.layers import Beside, FusedNorm, Stem, is_bare, linear_part, pooling_of, suits_stem
 from darkcfg.language.plan import IMAGE, Layer
+from darkcfg.language.sections import LayerSpec
 from darkcfg.language.sections.convolutional import Convolutional as ConvolutionalSpec
 from darkcfg.network.assembly import Network
 from darkcfg.network.base import LayerModule
@@ -148,10 +149,8 @@ class WorkingCopy:
         readers = [
             layer.spec for layer, sources in zip(self.net.plan.layers, self._sources, strict=True) if IMAGE in sources
         ]
-        padded = self.channels + -self.channels % _CHANNELS
-        if IMAGE in self.net.cost_sources:
-            return self.channels
-        return padded if all(isinstance(s, ConvolutionalSpec) and s.groups == 1 for s in readers) else self.channels
+        takes_more = IMAGE not in self.net.cost_sources and all(map(_takes_more_channels, readers))
+        return self.channels + (-self.channels % _CHANNELS if takes_more else 0)
 
     def _with_working_weights(self, layer: Layer, module: LayerModule) -> LayerModule:
         """The module with 16-bit parameters, but for those of its batch norm, which stay the network's."""
@@ -186,3 +185,8 @@ class WorkingCopy:
         for index in range(chain.first + 1, chain.last + 1):
             self.modules[index] = nn.Identity()
             self._sources[index] = (index - 1,)
+
+
+def _takes_more_channels(spec: LayerSpec) -> bool:
+    """Whether a layer computes the same with further channels of zeros; the mean of a filter's gradient would not be."""
+    return isinstance(spec, ConvolutionalSpec) and spec.groups == 1 and not spec.grad_centr

@@ -16,34 +16,34 @@ Grid = tuple[int, ...]
 
 _MOST_THREADS = 32
 
-_rehearsal: _Rehearsal | None = None
+_compiler: _Compiler | None = None
 
 
 def launch(kernel: Any, grid: Grid) -> Callable[..., object]:  # noqa: ANN401 - Triton's kernels have no type
     """What takes the arguments of `kernel`, a @triton.jit function, and starts it on a grid of 1 to 3 sides."""
-    if _rehearsal is not None:
-        return _rehearsal.request(kernel, grid)
+    if _compiler is not None:
+        return _compiler.request(kernel, grid)
     started: Callable[..., object] = kernel[grid]
     return started
 
 
 @contextmanager
-def rehearsing(device: torch.device) -> Iterator[None]:
+def compiling(device: torch.device) -> Iterator[None]:
     """Inside the block no kernel runs: what they would have written is left to chance. At its end all are compiled.
 
     Also from other threads, as autograd's. Errors of a compilation are left to the launch that will meet them again.
     """
-    global _rehearsal  # noqa: PLW0603 - backward passes run in a thread that knows no context of this one
+    global _compiler  # noqa: PLW0603 - backward passes run in a thread that knows no context of this one
     with ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1)) as pool:
-        rehearsal = _rehearsal = _Rehearsal(pool, device)
+        compiler = _compiler = _Compiler(pool, device)
         try:
             yield
         finally:
-            _rehearsal = None
-            rehearsal.wait()
+            _compiler = None
+            compiler.wait()
 
 
-class _Rehearsal:
+class _Compiler:
     """The kernels that were asked for, on their way through the compiler."""
 
     def __init__(self, pool: ThreadPoolExecutor, device: torch.device) -> None:

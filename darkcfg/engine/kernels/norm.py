@@ -94,20 +94,59 @@ def _slope(z, below, GATE: tl.constexpr):
     return 0.5 * (1 + tl.math.erf(z * 0.7071067811865476)) + z * 0.3989422804014327 * tl.exp(-0.5 * z * z)
 
 
+@triton.jit
+def _columns(C, CHANNELS: tl.constexpr):
+    """The channels of a program, and which of them exist."""
+    channels = tl.program_id(1) * CHANNELS + tl.arange(0, CHANNELS)
+    return channels, channels < C
+
+
+@triton.jit
+def _tile(first, start, each, rows, channels, inside, C, ROWS: tl.constexpr):
+    """Where one tile of a program's `each` rows, the first of which is `first`, lies; and which of its values exist."""
+    row = start + tl.arange(0, ROWS)
+    mask = ((row < each) & (first + row < rows))[:, None] & inside[None, :]
+    return (first + row)[:, None] * C + channels[None, :], mask
+
+
+@triton.jit
+def _load_parts(parts_at, parts, channels, inside, C, PARTS: tl.constexpr):
+    """Both rows of numbers that each program of the kernel before has left, (PARTS, CHANNELS), and which exist."""
+    part = tl.arange(0, PARTS)
+    there = (part < parts)[:, None] & inside[None, :]
+    at = parts_at + part[:, None] * 2 * C + channels[None, :]
+    return tl.load(at, there, other=0.0), tl.load(at + C, there, other=0.0), there
+
+
+@triton.jit
+def _normalisation(saved_at, scale_at, bias_at, channels, inside, C):
+    """Mean and 1 / deviation of the forward pass, scale and bias."""
+    mean = tl.load(saved_at + channels, inside, other=0.0)
+    inverse = tl.load(saved_at + C + channels, inside, other=0.0)
+    scale, bias = tl.load(scale_at + channels, inside, other=0.0), tl.load(bias_at + channels, inside, other=0.0)
+    return mean, inverse, scale, bias
+
+
+@triton.jit
+def _through_activation(x_at, dy_at, place, mask, mean, inverse, scale, bias, below, GATE: tl.constexpr):
+    """The normalised input, and the gradient that comes back through the activation."""
+    normalised = (tl.load(x_at + place, mask, other=0.0).to(tl.float32) - mean[None, :]) * inverse[None, :]
+    dy = tl.load(dy_at + place, mask, other=0.0).to(tl.float32)
+    return normalised, dy * _slope(normalised * scale[None, :] + bias[None, :], below, GATE)
+
+
 @triton.jit(do_not_specialize=_COUNTS)
 def _moments(x_at, parts_at, rows, C, each, ROWS: tl.constexpr, CHANNELS: tl.constexpr, STAGES: tl.constexpr):
     """Of `each` rows a program: their mean, and the sum of squares around it."""
     part, first = tl.program_id(0), tl.program_id(0).to(tl.int64) * each
-    channels = tl.program_id(1) * CHANNELS + tl.arange(0, CHANNELS)
-    inside = channels < C
+    channels, inside = _columns(C, CHANNELS)
     # Around the first row, so that a mean far from 0 costs no digits.
     origin = tl.load(x_at + first * C + channels, inside, other=0.0).to(tl.float32)
     total = tl.zeros((ROWS, CHANNELS), tl.float32)
     squares = tl.zeros((ROWS, CHANNELS), tl.float32)
     for start in tl.range(0, each, ROWS, num_stages=STAGES):
-        row = start + tl.arange(0, ROWS)
-        mask = ((row < each) & (first + row < rows))[:, None] & inside[None, :]
-        x = tl.load(x_at + (first + row)[:, None] * C + channels[None, :], mask, other=0.0).to(tl.float32)
+        place, mask = _tile(first, start, each, rows, channels, inside, C, ROWS)
+        x = tl.load(x_at + place, mask, other=0.0).to(tl.float32)
         x = tl.where(mask, x - origin[None, :], 0.0)
         total += x
         squares += x * x
@@ -125,12 +164,9 @@ def _normalise(
     GATE: tl.constexpr, ADDS: tl.constexpr,
 ):  # fmt: skip
     """Y = activation(scale * normalised + bias) + residual; the first program keeps and moves the statistics."""
-    channels = tl.program_id(1) * CHANNELS + tl.arange(0, CHANNELS)
-    inside = channels < C
+    channels, inside = _columns(C, CHANNELS)
+    means, around, there = _load_parts(parts_at, parts, channels, inside, C, PARTS)
     part = tl.arange(0, PARTS)
-    there = (part < parts)[:, None] & inside[None, :]
-    at = parts_at + part[:, None] * 2 * C + channels[None, :]
-    means, around = tl.load(at, there, other=0.0), tl.load(at + C, there, other=0.0)
     counts = tl.where(part < parts, tl.minimum(each, rows - part * each), 0).to(tl.float32)[:, None]
     mean = tl.sum(means * counts, 0) / rows
     off = tl.where(there, means - mean[None, :], 0.0)
@@ -149,9 +185,7 @@ def _normalise(
     shift = tl.load(bias_at + channels, inside, other=0.0) - mean * factor
     first = tl.program_id(0).to(tl.int64) * programs_each
     for start in tl.range(0, programs_each, ROWS, num_stages=STAGES):
-        row = start + tl.arange(0, ROWS)
-        mask = ((row < programs_each) & (first + row < rows))[:, None] & inside[None, :]
-        place = (first + row)[:, None] * C + channels[None, :]
+        place, mask = _tile(first, start, programs_each, rows, channels, inside, C, ROWS)
         z = tl.load(x_at + place, mask, other=0.0).to(tl.float32) * factor[None, :] + shift[None, :]
         y = _activated(z, below, GATE)
         if ADDS:
@@ -164,22 +198,15 @@ def _slopes(
     x_at, dy_at, saved_at, scale_at, bias_at, parts_at, rows, each, below, C,
     ROWS: tl.constexpr, CHANNELS: tl.constexpr, STAGES: tl.constexpr, GATE: tl.constexpr,
 ):  # fmt: skip
-    """Of `each` rows a program: the sum of the gradients behind the activation, alone and times the normalised input."""
+    """Of `each` rows a program: the sum of the gradients before the activation, alone and times the normalised input."""
     part, first = tl.program_id(0), tl.program_id(0).to(tl.int64) * each
-    channels = tl.program_id(1) * CHANNELS + tl.arange(0, CHANNELS)
-    inside = channels < C
-    mean = tl.load(saved_at + channels, inside, other=0.0)
-    inverse = tl.load(saved_at + C + channels, inside, other=0.0)
-    scale, bias = tl.load(scale_at + channels, inside, other=0.0), tl.load(bias_at + channels, inside, other=0.0)
+    channels, inside = _columns(C, CHANNELS)
+    mean, inverse, scale, bias = _normalisation(saved_at, scale_at, bias_at, channels, inside, C)
     total = tl.zeros((ROWS, CHANNELS), tl.float32)
     weighted = tl.zeros((ROWS, CHANNELS), tl.float32)
     for start in tl.range(0, each, ROWS, num_stages=STAGES):
-        row = start + tl.arange(0, ROWS)
-        mask = ((row < each) & (first + row < rows))[:, None] & inside[None, :]
-        place = (first + row)[:, None] * C + channels[None, :]
-        normalised = (tl.load(x_at + place, mask, other=0.0).to(tl.float32) - mean[None, :]) * inverse[None, :]
-        dy = tl.load(dy_at + place, mask, other=0.0).to(tl.float32)
-        dz = dy * _slope(normalised * scale[None, :] + bias[None, :], below, GATE)
+        place, mask = _tile(first, start, each, rows, channels, inside, C, ROWS)
+        normalised, dz = _through_activation(x_at, dy_at, place, mask, mean, inverse, scale, bias, below, GATE)
         total += dz
         weighted += dz * normalised
     at = parts_at + part * 2 * C + channels
@@ -192,29 +219,19 @@ def _return(
     x_at, dy_at, dx_at, parts_at, saved_at, scale_at, bias_at, gradients_at, rows, parts, below, programs_each, C,
     PARTS: tl.constexpr, ROWS: tl.constexpr, CHANNELS: tl.constexpr, STAGES: tl.constexpr, GATE: tl.constexpr,
 ):  # fmt: skip
-    """The gradient of the input; the first program writes those of bias and scale."""
-    channels = tl.program_id(1) * CHANNELS + tl.arange(0, CHANNELS)
-    inside = channels < C
-    part = tl.arange(0, PARTS)
-    there = (part < parts)[:, None] & inside[None, :]
-    at = parts_at + part[:, None] * 2 * C + channels[None, :]
-    total = tl.sum(tl.load(at, there, other=0.0), 0)
-    weighted = tl.sum(tl.load(at + C, there, other=0.0), 0)
+    """The gradient of the input; the first program writes those of scale and bias."""
+    channels, inside = _columns(C, CHANNELS)
+    totals, weighteds, _ = _load_parts(parts_at, parts, channels, inside, C, PARTS)
+    total, weighted = tl.sum(totals, 0), tl.sum(weighteds, 0)
     if tl.program_id(0) == 0:
         tl.store(gradients_at + channels, weighted, inside)
         tl.store(gradients_at + C + channels, total, inside)
-    mean = tl.load(saved_at + channels, inside, other=0.0)
-    inverse = tl.load(saved_at + C + channels, inside, other=0.0)
-    scale, bias = tl.load(scale_at + channels, inside, other=0.0), tl.load(bias_at + channels, inside, other=0.0)
+    mean, inverse, scale, bias = _normalisation(saved_at, scale_at, bias_at, channels, inside, C)
     mean_total, mean_weighted, factor = total / rows, weighted / rows, scale * inverse
     first = tl.program_id(0).to(tl.int64) * programs_each
     for start in tl.range(0, programs_each, ROWS, num_stages=STAGES):
-        row = start + tl.arange(0, ROWS)
-        mask = ((row < programs_each) & (first + row < rows))[:, None] & inside[None, :]
-        place = (first + row)[:, None] * C + channels[None, :]
-        normalised = (tl.load(x_at + place, mask, other=0.0).to(tl.float32) - mean[None, :]) * inverse[None, :]
-        dy = tl.load(dy_at + place, mask, other=0.0).to(tl.float32)
-        dz = dy * _slope(normalised * scale[None, :] + bias[None, :], below, GATE)
+        place, mask = _tile(first, start, programs_each, rows, channels, inside, C, ROWS)
+        normalised, dz = _through_activation(x_at, dy_at, place, mask, mean, inverse, scale, bias, below, GATE)
         dx = factor[None, :] * (dz - mean_total[None, :] - normalised * mean_weighted[None, :])
         tl.store(dx_at + place, dx.to(dx_at.dtype.element_ty), mask)
 

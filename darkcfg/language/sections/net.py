@@ -44,6 +44,12 @@ class Net(Schedule, Optimizer, Augmentation):
         choices=("none", "flip", "flip_translate"),
         extension=True,
     )
+    bn_warmup: bool = key(
+        True,
+        "without WEIGHTS the rolling statistics of batch norm move by at least 1 / t at mini-batch t; with 0 by "
+        "bn_momentum alone, from 0 on, as in C",
+        extension=True,
+    )
     sync_bn: bool = key(False, "batch norm over all GPUs", extension=True, pending=True)
     notruth: bool = key(False, "internal to C", effect=False, fork="pjreddie")
     random: bool = key(False, "train at random image sizes", pending=True, fork="pjreddie")
