@@ -8,14 +8,7 @@ from darkcfg.data.dataset import Dataset
 from darkcfg.insight.datachecks.balance import ClassBalance, balance_findings, class_balance
 from darkcfg.insight.datachecks.channels import ChannelContent, channel_content, channel_findings
 from darkcfg.insight.datachecks.duplicates import Duplicates, duplicate_findings, find_duplicates
-from darkcfg.insight.datachecks.labels import (
-    LabelShift,
-    Renumbering,
-    label_shift,
-    renumbering_findings,
-    shift_findings,
-    test_renumbering,
-)
+from darkcfg.insight.datachecks.labels import LabelChecks, check_labels
 from darkcfg.insight.finding import Finding
 
 
@@ -26,15 +19,12 @@ class DataReport:
     balance: ClassBalance
     channels: ChannelContent
     duplicates: Duplicates
-    shift: LabelShift
-    renumbering: Renumbering
+    labels: LabelChecks
 
     def findings(self) -> tuple[Finding, ...]:
         """Everything that is wrong or worth knowing, in no particular order."""
         return (
-            *shift_findings(self.shift),
-            # Labels that lie beside their images teach a classifier nothing to renumber by.
-            *(() if self.shift.shift else renumbering_findings(self.renumbering)),
+            *self.labels.findings(),
             *balance_findings(self.balance),
             *channel_findings(self.channels),
             *duplicate_findings(self.duplicates),
@@ -46,6 +36,4 @@ def examine(data: Dataset) -> DataReport:
 
     Raises DataError where images lie in files and one that is looked at is broken.
     """
-    return DataReport(
-        class_balance(data), channel_content(data), find_duplicates(data), label_shift(data), test_renumbering(data)
-    )
+    return DataReport(class_balance(data), channel_content(data), find_duplicates(data), check_labels(data))

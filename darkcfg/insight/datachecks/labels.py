@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,16 +19,20 @@ HELD_OUT = 1 / 3
 SHIFTS = (-1, 0, 1)
 SURE = 5.0
 """Standard deviations of an accuracy, as it varies by chance, that a difference must exceed."""
+FEWEST = 200
+"""Images of which it can be said that a classifier is no better than chance."""
 RENUMBERED_GAIN = 0.15
 """Share of the accuracy under another numbering that must be lacking under the given one."""
 
 
 @dataclass(frozen=True)
 class LabelShift:
-    """Accuracy on held-out training images of a quick classifier, with the labels of neighbouring rows and their own."""
+    """Accuracy on images it has not seen of a quick classifier, with their labels and with those of neighbouring rows."""
 
+    split: Literal["training", "test"]
+    """Where these images are from; it has learnt training images."""
     trained_on: int
-    held_out: int
+    judged: int
     chance: float
     """What always answering the largest class scores."""
     accuracies: dict[int, float]
@@ -35,15 +40,20 @@ class LabelShift:
 
     def is_above_chance(self, accuracy: float) -> bool:
         """Whether it is more than luck."""
-        return accuracy > self.chance + SURE * _deviation(self.chance, self.held_out)
+        return accuracy > self.chance + SURE * _deviation(self.chance, self.judged)
 
     @property
     def shift(self) -> int:
         """The shift under which the labels fit far better than as they are; 0 where there is none."""
         best = max(self.accuracies, key=lambda shift: self.accuracies[shift])
         given = self.accuracies[0]
-        far = self.accuracies[best] > given + SURE * _deviation(self.accuracies[best], self.held_out)
+        far = self.accuracies[best] > given + SURE * _deviation(self.accuracies[best], self.judged)
         return best if far and self.is_above_chance(self.accuracies[best]) and best else 0
+
+    @property
+    def fits(self) -> bool:
+        """Whether the labels, shifted or as they are, belong to the images."""
+        return self.is_above_chance(self.accuracies[self.shift])
 
 
 @dataclass(frozen=True)
@@ -79,36 +89,61 @@ def _deviation(accuracy: float, images: int) -> float:
     return float(np.sqrt(max(accuracy * (1 - accuracy), 1 / images) / max(1, images)))
 
 
-def label_shift(data: Dataset) -> LabelShift:
-    """Fit a quick classifier to a sample of the training images with three labellings, and test it on others."""
-    rows = rows_of(data.train, MOST_TRAIN)
-    rows = np.random.default_rng(SEED).permutation(rows)
-    images, every = images_at(data.train, rows), data.train.labels
+@dataclass(frozen=True)
+class LabelChecks:
+    """Whether the labels of both splits belong to their images."""
+
+    train: LabelShift
+    test: LabelShift
+    renumbering: Renumbering
+
+    def findings(self) -> tuple[Finding, ...]:
+        """What is wrong with them; of the test set the one way that mends more of it."""
+        renumbered = renumbering_findings(self.renumbering)
+        if self.test.shift and self.test.accuracies[self.test.shift] > self.renumbering.renumbered:
+            renumbered = ()
+        test = () if renumbered or not self.train.fits else shift_findings(self.test)
+        return (*shift_findings(self.train), *test, *renumbered)
+
+
+def check_labels(data: Dataset) -> LabelChecks:
+    """Fit a quick classifier to a sample of the training images, and test it on others and on test images."""
+    rows = np.random.default_rng(SEED).permutation(rows_of(data.train, MOST_TRAIN))
+    images, labels = images_at(data.train, rows), data.train.labels
     cut = len(rows) - max(1, int(len(rows) * HELD_OUT))
-    features = Features.of(images)(images)
-    ridge = Ridge(features[:cut], len(data.classes))
-    accuracies = {}
-    for shift in SHIFTS:
-        labels = every[(rows + shift) % len(every)]
-        answers = (features[cut:] @ ridge.weights(labels[:cut])).argmax(axis=1)
-        accuracies[shift] = float((answers == labels[cut:]).mean())
-    held = every[rows[cut:]]
-    chance = float(np.bincount(held).max() / len(held))
-    return LabelShift(cut, len(held), chance, accuracies)
-
-
-def test_renumbering(data: Dataset) -> Renumbering:
-    """Predict a sample of the test images with a quick classifier of the training images."""
-    rows = rows_of(data.train, MOST_TRAIN)
-    images = images_at(data.train, rows)
     make = Features.of(images)
-    weights = Ridge(make(images), len(data.classes)).weights(data.train.labels[rows])
+    features = make(images)
+    ridge = Ridge(features[:cut], len(data.classes))
+    weights = {shift: ridge.weights(_neighbours(labels, rows[:cut], shift)) for shift in SHIFTS}
+    right = {
+        shift: (features[cut:] @ weights[shift]).argmax(axis=1) == _neighbours(labels, rows[cut:], shift)
+        for shift in SHIFTS
+    }
+    train = _shift("training", cut, labels[rows[cut:]], right)
+
     tested = rows_of(data.test, MOST_TEST)
-    answers = (make(images_at(data.test, tested)) @ weights).argmax(axis=1)
-    return renumbering_of(answers, data.test.labels[tested], data.classes, "a quick classifier")
+    answers = (make(images_at(data.test, tested)) @ weights[train.shift]).argmax(axis=1)
+    labels = data.test.labels
+    right = {shift: answers == _neighbours(labels, tested, shift) for shift in SHIFTS}
+    test = _shift("test", cut, labels[tested], right)
+    return LabelChecks(train, test, renumbering_of(answers, labels[tested], data.classes, "a quick classifier"))
 
 
-test_renumbering.__test__ = False  # type: ignore[attr-defined]  # pytest takes the name for a test
+def _neighbours(labels: NDArray[np.int64], rows: NDArray[np.int64], shift: int) -> NDArray[np.int64]:
+    """The labels `shift` rows further on; the last row's neighbour is the first."""
+    return labels[(rows + shift) % len(labels)]
+
+
+def _shift(
+    split: Literal["training", "test"],
+    trained_on: int,
+    labels: NDArray[np.int64],
+    right: dict[int, NDArray[np.bool_]],
+) -> LabelShift:
+    chance = float(np.bincount(labels).max() / len(labels))
+    return LabelShift(
+        split, trained_on, len(labels), chance, {shift: float(hit.mean()) for shift, hit in right.items()}
+    )
 
 
 def renumbering_of(
@@ -128,30 +163,30 @@ def renumbering_of(
 def shift_findings(result: LabelShift) -> tuple[Finding, ...]:
     """Labels that lie one row beside their images, or that seem to have nothing to do with them."""
     given = result.accuracies[0]
-    measured = (
-        f"a quick classifier of {result.trained_on:,} training images is right on {given:.1%} of "
-        f"{result.held_out:,} others"
-    )
+    learnt = f"a quick classifier of {result.trained_on:,} training images"
+    others = f"{result.judged:,} {'others' if result.split == 'training' else 'test images'}"
+    measured = f"{learnt} is right on {given:.1%} of {others}"
+    chance = f"always the largest class: {result.chance:.1%}"
     if shift := result.shift:
+        here, there = ("before", "after") if shift > 0 else ("after", "before")
         return (
             Finding(
                 "error",
                 "labels-shifted",
-                f"The training labels belong to the images one row {'before' if shift > 0 else 'after'} theirs",
-                f"{measured}, and on {result.accuracies[shift]:.1%} with the labels of the row "
-                f"{'after' if shift > 0 else 'before'}; always the largest class: {result.chance:.1%}",
+                f"The {result.split} labels belong to the images one row {here} theirs",
+                f"{measured}, and on {result.accuracies[shift]:.1%} with the labels of the row {there}; {chance}",
                 "the labels as they are fit far better than those of the neighbours",
                 "a header line read as a label, one label skipped, or images and labels sorted apart",
                 "read labels and images from the same list, and look at some with their labels (samples.png of a run)",
             ),
         )
-    if not result.is_above_chance(given) and result.held_out >= 200:
+    if not result.fits and result.judged >= FEWEST:
         return (
             Finding(
                 "warning",
                 "labels-unlike-images",
-                "Labels and images seem to have nothing to do with each other",
-                f"{measured}; always the largest class: {result.chance:.1%}",
+                f"The {result.split} labels and images seem to have nothing to do with each other",
+                f"{measured}; {chance}",
                 f"clearly more than {result.chance:.1%}, if the classes differ in colour or coarse shape",
                 "labels in another order than the images, or classes that differ only in fine detail",
                 "look at some images with their labels (samples.png of a run)",

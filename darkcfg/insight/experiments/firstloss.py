@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from darkcfg.engine.runtime import repeatable
-from darkcfg.insight.experiments.score import mini_batch, on_device, one_hot
+from darkcfg.insight.experiments.score import mini_batch, mixed, on_device, one_hot
 from darkcfg.insight.finding import Finding
 from darkcfg.insight.twin import twin_of
 from darkcfg.network.assembly import Network, build
@@ -47,7 +47,8 @@ def first_loss(net: Network, x: Tensor, labels: Tensor) -> FirstLoss | None:
     """Show a fresh network of the same cfg a mini-batch; None where the loss is no cross entropy of one softmax."""
     if not net.is_plain_softmax or net.plan.outputs < 2:
         return None
-    x, labels = x[: mini_batch(net)], labels[: mini_batch(net)]
+    rows = mixed(len(x), mini_batch(net))
+    x, labels = x[rows], labels[rows]
     fresh = build(net.plan, seed=SEED).to(next(net.parameters()).device)
     if getattr(net.layers[0], "whitening", False):
         fresh.whiten(on_device(net, x))

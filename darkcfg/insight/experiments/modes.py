@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from darkcfg.insight.experiments.score import Score, is_fresh, mini_batch, scored
+from darkcfg.insight.experiments.score import Score, is_fresh, mini_batch, mixed, scored
 from darkcfg.insight.finding import Finding
 from darkcfg.insight.twin import twin_of
 from darkcfg.network.assembly import Network
@@ -35,6 +35,8 @@ def compare_modes(net: Network, x: Tensor, labels: Tensor, test_x: Tensor, test_
     if is_fresh(net):
         return None
     size = mini_batch(net)
+    rows = mixed(len(x))
+    x, labels = x[rows], labels[rows]
     whole = len(x) - len(x) % size or len(x)  # a last batch of one image has no variance
     twin = twin_of(net, torch.float32)
     if whole == 1:

@@ -9,17 +9,20 @@ from math import isfinite, log
 from torch import Tensor
 
 from darkcfg.engine.trainer import Trainer
-from darkcfg.insight.experiments.score import on_device
+from darkcfg.insight.experiments.score import mixed, on_device
 from darkcfg.insight.finding import Finding
 from darkcfg.language.plan import Plan
 from darkcfg.language.schedule import learning_rate, run_batches, warmup_batches
 from darkcfg.network.assembly import Network
 
-IMAGES, UPDATES, RAMP = 32, 30, 10
+IMAGES, UPDATES, RAMP = 16, 30, 10
 LEARNT, FALLEN = 0.5, 0.9
 """Times the loss of guessing, ln K: below it the batch is learnt by heart, or at least begun."""
+ENOUGH = 0.2
+"""Times ln K: below it nothing is left to be seen, and the trial ends early."""
 FACTORS = (1.0, 0.1, 10.0)
 _POINTS = 200
+_AVERAGED = 5
 
 
 @dataclass(frozen=True)
@@ -39,8 +42,8 @@ class Trial:
 
     @property
     def last(self) -> float:
-        """Mean of the last five losses; infinite where they are not finite."""
-        ends = self.losses[-5:]
+        """Mean of the last few losses; infinite where they are not finite."""
+        ends = self.losses[-_AVERAGED:]
         return sum(ends) / len(ends) if not self.diverged else float("inf")
 
     @property
@@ -52,6 +55,11 @@ class Trial:
     def fallen(self) -> bool:
         """Whether the loss went clearly below that of guessing, or of where it began."""
         return self.last < FALLEN * min(self.guess, max(self.losses[0], LEARNT * self.guess)) or self.learnt
+
+    @property
+    def settled(self) -> bool:
+        """Whether more updates would tell nothing more."""
+        return self.diverged or (len(self.losses) >= _AVERAGED and self.last < ENOUGH * self.guess)
 
     def __str__(self) -> str:
         """As it is shown."""
@@ -80,7 +88,7 @@ def overfit_one_batch(net: Network, x: Tensor, labels: Tensor, train_images: int
 
     Args:
         net: stays as it is.
-        x: (N, C, H, W) in [0, 1], the first 32 are used.
+        x: (N, C, H, W) in [0, 1], of which 16 are used.
         labels: (N,) classes.
         train_images: images of an epoch, which the schedule may need; the highest rate of the run is used, after a
             short ramp where the cfg has a warm-up.
@@ -88,7 +96,8 @@ def overfit_one_batch(net: Network, x: Tensor, labels: Tensor, train_images: int
     Raises:
         UsageError: nothing is trained.
     """
-    x, labels = on_device(net, x[:IMAGES]), labels[:IMAGES]
+    rows = mixed(len(x), IMAGES)
+    x, labels = on_device(net, x[rows]), labels[rows]
     trials: dict[float, Trial] = {}
     for factor in FACTORS:
         trials[factor] = _trial(net, x, labels, factor * highest_rate(net.plan, train_images))
@@ -119,13 +128,13 @@ def _trial(net: Network, x: Tensor, labels: Tensor, rate: float) -> Trial:
     trainer = Trainer(twin, images=10**6)
     # Layers whose first update comes later in the run take part from the start.
     twin.seen = len(x) * max((group.first_batch for group in trainer.update.groups), default=0)
-    losses: list[float] = []
+    trial = Trial(rate, (), log(max(2, net.plan.outputs)))
     for number in range(1, UPDATES + 1):
         trainer.recipe = replace(steady, learning_rate=rate * min(1.0, number / ramp))
-        losses.append(trainer.step(x, labels))
-        if not isfinite(losses[-1]):
+        trial = replace(trial, losses=(*trial.losses, trainer.step(x, labels)))
+        if trial.settled:
             break
-    return Trial(rate, tuple(losses), log(max(2, net.plan.outputs)))
+    return trial
 
 
 def one_batch_findings(result: OneBatch) -> tuple[Finding, ...]:

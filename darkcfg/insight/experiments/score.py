@@ -61,6 +61,11 @@ def on_device(net: Network, x: Tensor) -> Tensor:
     return x.to(next(net.parameters()).device, torch.float32)
 
 
+def mixed(count: int, most: int | None = None) -> Tensor:
+    """Rows of at most `most` of `count` images, in mixed order, the same each time: data sets are often sorted by class."""
+    return torch.randperm(count, generator=torch.Generator().manual_seed(0))[:most]
+
+
 def mini_batch(net: Network) -> int:
     """Images that batch norm sees together in training."""
     return max(1, net.plan.net.batch // net.plan.net.subdivisions)
