@@ -5,6 +5,9 @@
     python -m bench.peers --out bench/results/peers_cpu.json --data-dir DIR --device cpu --batches 64,128 --rounds 12 \
         --seconds 1.5 --only "darkcfg, sgd" --only "by hand" --only darkcfg
     python -m bench.commands --out bench/results/commands.json --data-dir DIR
+    python -m bench.airbench --peer airbench94_muon.py --cfg cfg/airbench94.cfg --data-dir DIR \
+        --out bench/results/airbench94.json
+    python -m bench.streaming --data FOLDER --out bench/results/streaming.json
 
 A block whose result is not there says so; bench/tables.py writes them.
 """
@@ -33,6 +36,8 @@ def speed_blocks(folder: Path = RESULTS) -> dict[str, str]:
         "peers": block(folder / "peers.json", peers_text),
         "peers-cpu": block(folder / "peers_cpu.json", peers_text),
         "commands": block(folder / "commands.json", commands_text),
+        "speed-run": block(folder / "airbench94.json", speed_run_text),
+        "streaming": block(folder / "streaming.json", streaming_text),
     }
 
 
@@ -141,6 +146,45 @@ def commands_text(result: Result) -> str:
         f"Medians, on {device(result)}, at commit `{result['commit']}` with torch {result['hardware']['torch']}.{note}"
     )
     return "\n\n".join([table(("from the start of the process", "time", "repeats"), rows), text])
+
+
+def speed_run_text(result: Result) -> str:
+    """The script, the cfg and the difference between them."""
+    facts = result["summary"]
+    rows = [
+        (
+            f"`{name}`", f"{facts['accuracy'][side]['mean']:.3%} ± {facts['accuracy'][side]['deviation']:.3%}",
+            f"{facts['seconds'][side]['mean']:.3f} s ± {facts['seconds'][side]['deviation']:.3f}",
+            str(facts["accuracy"][side]["n"]),
+        )
+        for side, name in (("peer", result["script"]), ("darkcfg", result["cfg"]))
+    ]  # fmt: skip
+    accuracy, seconds = facts["accuracy"], facts["seconds"]
+    rows.append((
+        "difference, 95 % interval", f"{100 * accuracy['difference']:+.3f} ± {100 * accuracy['half_interval']:.3f} points",
+        f"{seconds['difference']:+.3f} s ± {seconds['half_interval']:.3f}", "",
+    ))  # fmt: skip
+    compiled, captured = (sum(run["wall_seconds"] for run in result[side]["warm_up"]) for side in ("peer", "darkcfg"))
+    text = (
+        f"Not counted: {compiled:.0f} s in which the script's kernels were compiled, whose choice was in a cache already, and "
+        f"{captured:.0f} s of darkcfg's first runs. On {', '.join(result['darkcfg']['hardware']['gpus'])}, at commit "
+        f"`{result['commit']}`. Data: {result['data_note']}."
+    )
+    return "\n\n".join([table(("", "accuracy over six views", "time", "runs"), rows), text])
+
+
+def streaming_text(result: Result) -> str:
+    """Images/s of both ways."""
+    rows = [
+        (name, three_digits(result[name]["median"]), f"{result[name]['train_loss']:.4f}")
+        for name in ("held", "streamed")
+    ]
+    text = (
+        f"Medians of the epochs but the first, with `{result['cfg']}` and `--set {' --set '.join(result['settings'])}`, on "
+        f"{', '.join(result['hardware']['gpus'])} with {result['hardware']['threads']} cores, at commit `{result['commit']}`. "
+        f"Data: {result['data_note']}."
+    )
+    return "\n\n".join([table(("images", "images/s", "last training loss"), rows), text])
 
 
 def device(result: Result) -> str:

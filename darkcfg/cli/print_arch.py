@@ -8,9 +8,11 @@ from pathlib import Path
 import click
 
 from darkcfg.cli.options import run_named, runs_dir_option, screen_columns, set_option, show_warnings
+from darkcfg.language.files import write_text_atomically
 from darkcfg.language.overrides import read_with
 from darkcfg.language.plan import IMAGE, Layer, Plan
 from darkcfg.language.zoo import find_cfg
+from darkcfg.report.diagram import diagram
 from darkcfg.report.table import ArchTable, LayerRow, arch_markdown, arch_text
 
 _FLOAT_BYTES = 4
@@ -20,9 +22,14 @@ _FLOAT_BYTES = 4
 @click.argument("cfg", metavar="[RUN | CFG]", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--markdown", is_flag=True, help="Print a Markdown table.")
+@click.option(
+    "--svg", metavar="FILE", type=click.Path(path_type=Path), help="Write the network as a picture instead, in SVG."
+)
 @set_option
 @runs_dir_option
-def command(cfg: str | None, *, as_json: bool, markdown: bool, settings: tuple[str, ...], runs_dir: Path) -> None:
+def command(
+    cfg: str | None, *, as_json: bool, markdown: bool, svg: Path | None, settings: tuple[str, ...], runs_dir: Path
+) -> None:
     """Show every layer: shapes, parameters, FLOPs, memory and the line of the cfg.
 
     Without an argument, the newest run. FLOPs are two for each multiply-add of one image.
@@ -31,7 +38,10 @@ def command(cfg: str | None, *, as_json: bool, markdown: bool, settings: tuple[s
     path = run / "net.cfg" if run else find_cfg(cfg or "")
     plan = read_with(path, settings)
     show_warnings(plan)
-    if as_json:
+    if svg:
+        write_text_atomically(svg, diagram(plan))
+        click.echo(f"wrote {svg}", err=True)
+    elif as_json:
         click.echo(json.dumps(arch_json(plan), indent=2))
     elif markdown:
         click.echo(arch_markdown(arch_table(plan)))

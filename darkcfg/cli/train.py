@@ -25,6 +25,7 @@ from darkcfg.cli.options import (
 from darkcfg.language.errors import NotBuiltError, UsageError
 from darkcfg.language.overrides import read_with
 from darkcfg.language.zoo import find_cfg
+from darkcfg.report.tensorboard import require_tensorboard
 
 
 @click.command("train")
@@ -84,11 +85,17 @@ from darkcfg.language.zoo import find_cfg
     help="Go on with a run; the newest when RUN is left out.",
 )
 @set_option
+@click.option("--tensorboard", is_flag=True, help="Write RUN/tensorboard as well; needs the extra 'tensorboard'.")
 @click.option("--strict", is_flag=True, help="Count the cfg's warnings as errors.")
 @click.option(
     "--dry-run",
     is_flag=True,
     help="Check everything, time a few steps and draw augmented images into CFG-samples.png; leave no run folder.",
+)
+@click.option(
+    "--debug-info",
+    is_flag=True,
+    help="Print mean absolute values of every layer's output, parameters and gradients, as Caffe does; also to debug.log.",
 )
 @click.option("--quiet", is_flag=True, help="Print the result only.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
@@ -123,6 +130,8 @@ def _check_no_loading(flags: dict[str, Any]) -> None:
 def _start(flags: dict[str, Any]) -> None:
     plan = read_with(find_cfg(flags["cfg"]), flags["settings"], flags["epochs"])
     show_warnings(plan, strict=flags["strict"])
+    if flags["tensorboard"]:
+        require_tensorboard()
     # torch is imported from here on: an error in the cfg must not wait for it.
     from darkcfg.cli import training
 
@@ -131,13 +140,23 @@ def _start(flags: dict[str, Any]) -> None:
 
 def _resume(flags: dict[str, Any]) -> None:
     given = click.get_current_context()
-    allowed = {"resumed", "runs_dir", "data_dir", "skip_broken", "device", "quiet", "as_json"}
+    allowed = {
+        "resumed",
+        "runs_dir",
+        "data_dir",
+        "skip_broken",
+        "device",
+        "tensorboard",
+        "debug_info",
+        "quiet",
+        "as_json",
+    }
     for name, value in flags.items():
         if name not in allowed and given.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE:
             raise UsageError(
                 f"--resume goes on with the run's own {'cfg' if name == 'cfg' else name}",
                 where=_written(given, name),
-                expected="--resume [RUN], with --runs-dir, --data-dir, --skip-broken, --device, --quiet or --json at most",
+                expected="--resume [RUN], with --runs-dir, --data-dir, --skip-broken, --device, --tensorboard, --debug-info, --quiet or --json at most",
                 received=", ".join(map(str, value)) if isinstance(value, tuple) else str(value),
                 help="to train longer or differently, start a new run from its weights: darkcfg train CFG WEIGHTS",
             )

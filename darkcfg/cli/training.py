@@ -30,8 +30,12 @@ from darkcfg.language.plan import Plan, read
 from darkcfg.report.charts import ChartFile
 from darkcfg.report.console import console_sink
 from darkcfg.report.files import MetricsFile, read_metrics
+from darkcfg.report.flow import DebugLog
+from darkcfg.report.layersfile import LayersFile
 from darkcfg.report.loading import loading_sink
 from darkcfg.report.statistics import summary_text
+from darkcfg.report.tensorboard import FOLDER as TENSORBOARD
+from darkcfg.report.tensorboard import TensorBoardFiles
 from darkcfg.report.units import percent
 
 
@@ -94,15 +98,19 @@ def _resume(folder: RunFolder, flags: dict[str, Any]) -> None:
 
 def _train(job: Job, switch: StopSwitch, flags: dict[str, Any], *, resume: bool) -> RunDone:
     """One run with its sinks; leaves with 130 when it was interrupted."""
-    training = Training(job)
+    training = Training(dataclasses.replace(job, debug_info=flags["debug_info"]))
     training.begin(resume=resume)
     files = MetricsFile(job.folder / "metrics.csv", keep_rows=training.rows)
     rows = read_metrics(job.folder / "metrics.csv")
     sinks: list[Sink] = [
         console_sink(sys.stderr, quiet=flags["quiet"]),
         files,
+        LayersFile(job.folder / "layers.csv", keep_batch=training.batch),
         ChartFile(job.folder / "chart.png", job.folder.name, rows=rows),
+        *([DebugLog(job.folder / "debug.log")] if flags["debug_info"] else []),
     ]
+    if flags["tensorboard"] or (job.folder / TENSORBOARD).is_dir():
+        sinks.append(TensorBoardFiles(job.folder / TENSORBOARD, rows))
     last = None
     try:
         with switch.armed():

@@ -44,7 +44,7 @@ def save_state(path: Path, position: Position, tensors: list[Tensor], cfg: str) 
         "cfg": cfg,
         "position": asdict(position),
         "tensors": [tensor.detach().cpu() for tensor in tensors],
-        "random": _random_states(),
+        "random": random_states(),
     }
     # torch reports a full disk as a fault of its own; from memory to disk the error is the system's.
     buffer = io.BytesIO()
@@ -79,7 +79,8 @@ def _unreadable(path: Path, error: Exception) -> RunError:
     return RunError("the saved state cannot be read", where=path, received=reason, help=help_text)
 
 
-def _random_states() -> dict[str, Tensor]:
+def random_states() -> dict[str, Tensor]:
+    """Where torch's random generators are."""
     states = {"cpu": torch.get_rng_state()}
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         states["cuda"] = torch.cuda.get_rng_state()

@@ -122,7 +122,100 @@ class RunDone:
     judged_on: Judged = "test"
 
 
-Event = RunStarted | Note | Turn | Progress | EpochDone | Saved | Interrupted | RunDone
+@dataclass(frozen=True)
+class LayerSeen:
+    """What one layer made of a small fixed mini-batch; norms are Euclidean, None stands for what the layer lacks."""
+
+    layer: int
+    type: str
+    line: int
+    """Of the cfg."""
+    output_mean: float
+    output_deviation: float
+    zero_share: float
+    """Of the output's values."""
+    dead_share: float | None
+    """Of the output's channels: those with one and the same value in every place of every image. None where the output
+    does not depend on the image, or has one value a channel."""
+    gradient_norm: float | None
+    """Of the mean loss, with respect to the output."""
+    weight_norm: float | None
+    weight_gradient_norm: float | None
+    collapsed_share: float | None
+    """Of the batch norm's channels: those whose variance over the mini-batch is below its epsilon."""
+
+
+@dataclass(frozen=True)
+class LayersSeen:
+    """A look at every layer after update `batch`."""
+
+    epoch: int
+    batch: int
+    images: int
+    loss: float
+    """Mean over the images that were looked at."""
+    layers: tuple[LayerSeen, ...]
+
+
+@dataclass(frozen=True)
+class BlobSeen:
+    """A parameter: mean absolute values of itself, its gradient and what the last update added to it."""
+
+    name: str
+    data: float
+    diff: float | None
+    """None where the parameter is not trained."""
+    update: float
+
+
+@dataclass(frozen=True)
+class BottomSeen:
+    """What a layer gives back to one of its sources."""
+
+    source: int
+    """The index of the layer it reads; -1 for the image."""
+    diff: float
+
+
+@dataclass(frozen=True)
+class NormSeen:
+    """Mean and unbiased variance of each channel of a batch norm over a mini-batch."""
+
+    mean: tuple[float, ...]
+    variance: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class LayerFlow:
+    """Mean absolute values of what flows through one layer."""
+
+    layer: int
+    type: str
+    line: int
+    top: float
+    bottoms: tuple[BottomSeen, ...]
+    """Those that take a gradient."""
+    blobs: tuple[BlobSeen, ...]
+    norm: NormSeen | None
+
+
+@dataclass(frozen=True)
+class FlowSeen:
+    """What `--debug-info` shows after update `batch`."""
+
+    epoch: int
+    batch: int
+    images: int
+    loss: float
+    layers: tuple[LayerFlow, ...]
+    is_first: bool
+    left_out: int
+    """Evaluations since the last one that came too soon after it."""
+    least_seconds: float
+    """Between two of them."""
+
+
+Event = RunStarted | Note | Turn | Progress | EpochDone | LayersSeen | FlowSeen | Saved | Interrupted | RunDone
 
 
 class Sink(Protocol):

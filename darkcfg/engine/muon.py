@@ -17,6 +17,9 @@ from darkcfg.engine.rule import ParameterGroup, Rule
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 """Of the quintic that moves singular values towards 1 (the same source)."""
 
+LEAST_NORM = 1e-7
+"""That something is divided by: a filter bank may begin as zeros."""
+
 
 class Muon(Rule):
     """Orthogonalised momentum for parameters of two or more dimensions; `lr` is a device tensor in each group."""
@@ -49,7 +52,7 @@ class Muon(Rule):
             matrices = torch.stack([updates[i].flatten(1) for i in positions])
             for i, matrix in zip(positions, orthogonalise(matrices), strict=True):
                 parameter = parameters[i]
-                parameter.mul_(len(parameter) ** 0.5 / parameter.norm())
+                parameter.div_(parameter.norm().clamp_(min=LEAST_NORM) / len(parameter) ** 0.5)
                 parameter.sub_(matrix.view_as(parameter) * lr)
 
 
@@ -57,7 +60,7 @@ def orthogonalise(matrices: Tensor, steps: int = 3) -> Tensor:
     """Matrices (K, M, N) with their singular values moved towards 1, by Newton-Schulz iterations in bf16."""
     a, b, c = COEFFICIENTS
     x: Tensor = matrices.bfloat16() if matrices.is_cuda else matrices
-    x = x / (x.norm(dim=(-2, -1), keepdim=True) + 1e-7)
+    x = x / (x.norm(dim=(-2, -1), keepdim=True) + LEAST_NORM)
     tall = x.size(-2) > x.size(-1)
     x = x.mT if tall else x
     for _ in range(steps):

@@ -98,8 +98,7 @@ class Step:
 
     def run(self) -> None:
         """Do one update; returns before the device has finished it."""
-        if self._host_batch >= self._uploaded:
-            self._upload()
+        self._provide()
         self.make_ready()
         (self._replay or self._body)()
         self._host_batch += 1
@@ -126,7 +125,16 @@ class Step:
             return self.augmentation(torch.from_numpy(self.stream.rows(0, count)).to(device))
         window = Window(self.split, self.stream, count, (0, count), device)
         augmentation = Augmentation(self.split, self.stream, self.truths, device, window)
-        return augmentation(torch.from_numpy(window.next_rows()[:count]).to(device))
+        try:
+            return augmentation(torch.from_numpy(window.next_rows()[:count]).to(device))
+        finally:
+            window.close()
+
+    def upcoming(self) -> list[Batch]:
+        """The mini-batches of the next update as the network will see them."""
+        self._provide()
+        rows = (self._row + part * self.mini_batch for part in range(self.subdivisions))
+        return [self.augmentation(self._draws.index_select(0, row)) for row in rows]
 
     def take_totals(self) -> Totals:
         """Sums since the last call; waits for the device, then starts the sums anew."""
@@ -181,6 +189,11 @@ class Step:
         """Let `put_back` overwrite `state`."""
         put_back(self.state)
         self.mini_batch_pass.refresh()
+
+    def _provide(self) -> None:
+        """Draws of the next update for the device, if it has none."""
+        if self._host_batch >= self._uploaded:
+            self._upload()
 
     def _upload(self) -> None:
         """Draw the next chunk on the host and send it; the two staging buffers take turns."""

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import torch
+
 from darkcfg.data.dataset import Dataset
 from darkcfg.data.modes import Resize
 from darkcfg.data.progress import ProgressSink
@@ -93,8 +95,17 @@ class Score:
         }
 
 
-def score(tested: Tested, progress: ProgressSink | None) -> Score:
-    """Load and evaluate.
+@dataclass(frozen=True)
+class Ready:
+    """A trained network and the images that it is to be judged by."""
+
+    net: Network
+    data: Dataset
+    device: torch.device
+
+
+def ready(tested: Tested, progress: ProgressSink | None) -> Ready:
+    """Load both.
 
     Raises:
         DataError: the data is gone, or its classes are not those the weights were trained for.
@@ -108,9 +119,15 @@ def score(tested: Tested, progress: ProgressSink | None) -> Score:
     loading = LoadOptions(allow_extra=tested.allow_extra)
     net = build(tested.plan, tested.weights, loading=loading).to(runtime.device)
     _check_same_classes(net, data)
-    test = TestSet(data.test, data.classes, runtime.device)
-    scored = evaluate(net, test, repeatable())
-    return Score(scored, tested, data.origin, (*_notes(tested, data), *filter(None, [test.note()])))
+    return Ready(net, data, runtime.device)
+
+
+def score(tested: Tested, progress: ProgressSink | None) -> Score:
+    """Load and evaluate; raises what `ready` raises."""
+    loaded = ready(tested, progress)
+    test = TestSet(loaded.data.test, loaded.data.classes, loaded.device)
+    scored = evaluate(loaded.net, test, repeatable())
+    return Score(scored, tested, loaded.data.origin, (*notes_of(tested, loaded.data), *filter(None, [test.note()])))
 
 
 def _check_same_classes(net: Network, data: Dataset) -> None:
@@ -131,7 +148,8 @@ def _few(names: Sequence[str], limit: int = 8) -> str:
     return f"{shown} and {len(names) - limit} more" if len(names) > limit else shown
 
 
-def _notes(tested: Tested, data: Dataset) -> tuple[str, ...]:
+def notes_of(tested: Tested, data: Dataset) -> tuple[str, ...]:
+    """What a person should know about the data before believing a figure."""
     notes = [data.left_out] if data.left_out else []
     if tested.folder and tested.data is None:
         before = tested.folder.record()["data"].get("fingerprint")

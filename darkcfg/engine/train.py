@@ -16,13 +16,16 @@ from darkcfg.data.stream import Stream
 from darkcfg.engine.averaging import Average
 from darkcfg.engine.best import Best
 from darkcfg.engine.checkpoint import Position, load_state, restore_random, restore_tensors
+from darkcfg.engine.debuginfo import DebugInfo
 from darkcfg.engine.evaluate import VIEWS, EvaluationStoppedError, TestSet, evaluate
 from darkcfg.engine.events import (
     Choice,
     EpochDone,
     Event,
+    FlowSeen,
     Interrupted,
     Judged,
+    LayersSeen,
     Note,
     Progress,
     RunDone,
@@ -33,10 +36,13 @@ from darkcfg.engine.events import (
 from darkcfg.engine.folder import RunFolder
 from darkcfg.engine.metrics import Evaluation
 from darkcfg.engine.pacer import Pacer
+from darkcfg.engine.replay import Rewind
 from darkcfg.engine.runtime import Runtime, repeatable
 from darkcfg.engine.saving import Saver
 from darkcfg.engine.step import Step, Totals
 from darkcfg.engine.stopwatch import Stopwatch
+from darkcfg.engine.verdict import diverged
+from darkcfg.engine.watch import LARGEST_SHARE, Chance, Watch
 from darkcfg.language.errors import DataError, DivergenceError
 from darkcfg.language.files import write_json_atomically
 from darkcfg.language.schedule import epoch_images, learning_rate, warmup_batches
@@ -67,6 +73,10 @@ class Job:
     resume_command: str
     should_stop: Callable[[], bool] = field(default=lambda: False)
     stopwatch: Stopwatch = field(default_factory=lambda: Stopwatch(torch.device("cpu")))
+    watch: float = LARGEST_SHARE
+    """Share of the run's time that looking at its layers may take; 0 for never."""
+    debug_info: bool = False
+    """Whether to show what flows through each layer."""
 
 
 class Training:
@@ -79,6 +89,7 @@ class Training:
         """Training images of an epoch."""
         warmup = warmup_batches(recipe, len(job.data.train))
         before = self.net.seen // recipe.batch
+        self.chance = Chance(self.plan, len(job.data.classes), warmup * recipe.batch / self.images, self._run_epochs())
         batches = range(before + 1, before + job.batches + 1)
         self.rates = [learning_rate(recipe, batch, before + job.batches, warmup) for batch in batches]
         self.net.to(job.runtime.device)
@@ -103,17 +114,23 @@ class Training:
         torch.manual_seed(self.job.seed)  # of dropout; everything else is drawn from the seed without torch
         if saved:
             self._go_to(saved[0])
-        stream = Stream.of(self.job.data.train, self.plan.net.image, self.job.recipe, self.job.seed, self.images)
         with self.stopwatch.timing("setup"):
-            self.step = Step(
-                self.net, self.job.data.train, stream, self.rates, self.job.runtime, self.average, self.batch
-            )
+            self.step = self._step(self.net, self.average, self.job.runtime, self.batch)
         if saved:
             position, tensors, random = saved
             self.step.begin_optimizer()
             self.step.restore(lambda state: restore_tensors(path, state, tensors))
             restore_random(random)
             self.step.restore_sums(position.epoch_loss, position.epoch_correct, position.epoch_batches)
+        self.watch = Watch(self.step, self.images, self.job.watch)
+        self.debug = DebugInfo(self.watch, self.net) if self.job.debug_info else None
+        self.rewind = Rewind(self.step)
+        self.rewind.keep(self.batch)
+
+    def _step(self, net: Network, average: Average | None, runtime: Runtime, first_batch: int) -> Step:
+        train = self.job.data.train
+        stream = Stream.of(train, self.plan.net.image, self.job.recipe, self.job.seed, self.images)
+        return Step(net, train, stream, self.rates, runtime, average, first_batch)
 
     def _go_to(self, position: Position) -> None:
         self.batch, self.rows, self.seconds_before = position.batch, position.rows, position.seconds
@@ -153,11 +170,7 @@ class Training:
         if self._is_epoch_end() and self.step.batches_since_taken:  # stopped in the evaluation of this epoch
             yield from self._end_epoch()
         while self.batch < self.job.batches and not self.is_stopped:
-            self.stopwatch.start("steps")
-            self.step.run()
-            yield from map(Note, self.step.news())
-            self.pacer.pace()
-            self.batch += 1
+            yield from self._update()
             now = time.perf_counter()
             if self._is_epoch_end():
                 yield from self._end_epoch()
@@ -176,6 +189,18 @@ class Training:
             return
         yield from map(Note, dict.fromkeys([*self.saver.notes, *filter(None, [self.judge.note()])]))
         yield self._finish()
+
+    def _update(self) -> Iterator[Event]:
+        self.stopwatch.start("steps")
+        if self.debug:
+            self.debug.begin_update()
+        self.step.run()
+        yield from map(Note, self.step.news())
+        self.pacer.pace()
+        self.batch += 1
+        if self.debug and not self.debug.has_shown:
+            self.stopwatch.stop()
+            yield from self._debug(always=True)
 
     def _is_epoch_end(self) -> bool:
         """Whether the last update reached the end of an epoch, or of the run."""
@@ -209,7 +234,7 @@ class Training:
             self.rates[self.batch - 1], totals.mean_loss, totals.top1, images_per_s, self._seconds(), left,
         )  # fmt: skip
 
-    def _end_epoch(self) -> Iterator[EpochDone]:
+    def _end_epoch(self) -> Iterator[Event]:
         """Evaluate and give the epoch's row; nothing, and a stopped run, where the evaluation was interrupted."""
         self.stopwatch.stop()
         totals = self.step.look_at_totals()
@@ -224,12 +249,28 @@ class Training:
         epoch, self.rows = self._epoch_number(), self.rows + 1
         is_best = scored is not None and self.best.offer(self.tested, scored, epoch)
         self.last = scored or self.last
+        seen = self._look(epoch) if scored else None
         self.epoch_began, self.epoch_began_batch = time.perf_counter(), self.batch
         yield EpochDone(
             epoch, self.batch, self._seen(), self.rates[self.batch - 1], totals.mean_loss, totals.top1,
             scored.loss if scored else None, scored.top1 if scored else None,
             images_per_s, self._seconds(), is_best, self.judged_on,
         )  # fmt: skip
+        if seen:
+            yield seen
+            yield from map(Note, self.watch.notes(seen))
+        if scored:
+            yield from self._debug(always=self.batch == self.job.batches)
+        if self.chance.is_due(epoch, totals.mean_loss, totals.top1):
+            yield Note(self.chance.note(totals.mean_loss, seen or self._look(epoch, always=True)))
+
+    def _debug(self, *, always: bool) -> Iterator[FlowSeen]:
+        if self.debug and (seen := self.debug.look(self._epoch_number(), self.batch, always=always)):
+            yield seen
+
+    def _look(self, epoch: int, *, always: bool = False) -> LayersSeen | None:
+        with self.stopwatch.timing("watch"):
+            return self.watch.look(epoch, self.batch, self._seconds(), always=always)
 
     def _evaluate_epoch(self) -> Evaluation | None:
         is_last = self.batch == self.job.batches
@@ -264,16 +305,14 @@ class Training:
         kept = [tensor for tensor in self.tested.state_dict().values() if tensor.is_floating_point()]
         if not torch.stack([tensor.isfinite().all() for tensor in kept]).all():
             raise self._diverged(self.batch, "network")
+        self.rewind.keep(self.batch)
 
     def _diverged(self, batch: int, what: str) -> DivergenceError:
-        return DivergenceError(
-            f"the {what} is no longer finite",
-            where=f"batch {batch} of {self.job.batches}, epoch {batch * self.plan.net.batch / self.images:.2f}",
-            expected="finite numbers",
-            received=f"NaN or infinity, at learning rate {self.rates[batch - 1]:.4g}",
-            help="lower learning_rate (a tenth is a good first try), lengthen the warm-up (burn_in or warmup_epochs), "
-            "and add batch_normalize=1 where it is missing",
-        )
+        """The error, with the layer where it began: found by doing the last updates again."""
+        cause = self.rewind.find(self._step, self.batch)
+        batch = cause.batch if cause and cause.batch else batch
+        where = f"batch {batch} of {self.job.batches}, epoch {batch * self.plan.net.batch / self.images:.2f}"
+        return diverged(what, where, self.rates[batch - 1], cause, self.watch.last)
 
     def _save(self) -> Saved:
         self.stopwatch.stop()

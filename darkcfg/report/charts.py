@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _INCHES = (6.0, 4.7)
-_FEW_POINTS = 25
+FEW_POINTS = 25
 """Up to this many epochs each is marked by a dot, without which a single one would be invisible."""
 _LOG_RATIO = 50
 """Losses that span more than this are drawn on a logarithmic axis."""
@@ -46,7 +46,7 @@ def draw_chart(rows: Sequence[EpochDone], path: str | os.PathLike[str], *, title
         _draw_accuracy(accuracy, rows, best)
         _draw_lr(lr, rows)
         _head(loss, title, rows[-1].judged_on if rows else "test", best)
-        _share_epochs(lr, rows)
+        share_epochs(lr, rows)
         figure.align_ylabels()
         save(figure, path)
 
@@ -107,17 +107,19 @@ class ChartFile:
 
 
 def _draw_loss(axes: Axes, rows: Sequence[EpochDone]) -> None:
-    train, test = _points(rows, "train_loss"), _points(rows, "test_loss")
+    train, test = points_of(rows, "train_loss"), points_of(rows, "test_loss")
     _curves(axes, train, test, loss_text)
-    values = [value for _, value in train + test if not math.isnan(value)]
-    if values and min(values) > 0 and max(values) > _LOG_RATIO * min(values):
-        _use_log_axis(axes)
+    use_log_axis_for(axes, [value for _, value in train + test])
     axes.set_ylabel("loss")
 
 
-def _use_log_axis(axes: Axes) -> None:
+def use_log_axis_for(axes: Axes, losses: Sequence[float]) -> None:
+    """Make the axis logarithmic where the losses span much; those that are not numbers do not count."""
     from matplotlib.ticker import LogLocator
 
+    values = [value for value in losses if not math.isnan(value)]
+    if not values or min(values) <= 0 or max(values) <= _LOG_RATIO * min(values):
+        return
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 3)))
     axes.yaxis.set_major_formatter("{x:g}")
@@ -125,7 +127,7 @@ def _use_log_axis(axes: Axes) -> None:
 
 
 def _draw_accuracy(axes: Axes, rows: Sequence[EpochDone], best: EpochDone | None) -> None:
-    train, test = _points(rows, "train_top1", 100), _points(rows, "test_top1", 100)
+    train, test = points_of(rows, "train_top1", 100), points_of(rows, "test_top1", 100)
     _curves(axes, train, test, lambda value: f"{value:.2f}")
     if best is not None and best.test_top1 is not None:
         axes.axvline(best.epoch, color=RED, linewidth=0.7, alpha=0.3)
@@ -134,7 +136,7 @@ def _draw_accuracy(axes: Axes, rows: Sequence[EpochDone], best: EpochDone | None
 
 
 def _draw_lr(axes: Axes, rows: Sequence[EpochDone]) -> None:
-    points = _points(rows, "lr")
+    points = points_of(rows, "lr")
     axes.fill_between([x for x, _ in points], [y for _, y in points], color=GREY, alpha=0.15, linewidth=0)
     _curve(axes, points, GREY, 0.9)
     _label_last(axes, points, GREY, lr_text, 0)
@@ -160,7 +162,7 @@ def _curves(axes: Axes, train: Points, test: Points, word: Callable[[float], str
 
 
 def _curve(axes: Axes, points: Points, color: str, width: float) -> None:
-    marker = "o" if len(points) <= _FEW_POINTS else None
+    marker = "o" if len(points) <= FEW_POINTS else None
     x, y = [x for x, _ in points], [y for _, y in points]
     axes.plot(x, y, color=color, linewidth=width, marker=marker, markersize=2.2)
 
@@ -189,17 +191,20 @@ def _head(axes: Axes, title: str, judged_on: str, best: EpochDone | None) -> Non
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, borderpad=0.2, handlelength=1.4, ncols=3)
 
 
-def _share_epochs(axes: Axes, rows: Sequence[EpochDone]) -> None:
+def share_epochs(axes: Axes, rows: Sequence[EpochDone]) -> None:
+    """Whole epochs below the lowest panel, from the first to the last of the rows."""
     from matplotlib.ticker import MaxNLocator
 
     axes.set_xlabel("epoch")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=10, min_n_ticks=1))
-    first, last = (rows[0].epoch, rows[-1].epoch) if rows else (0, 1)
+    epochs = [row.epoch for row in rows] or [0, 1]
+    first, last = min(epochs), max(epochs)
     margin = 0.02 * (last - first) or 0.5
     axes.set_xlim(first - margin, last + margin)
 
 
-def _points(rows: Sequence[EpochDone], name: str, scale: float = 1) -> Points:
+def points_of(rows: Sequence[EpochDone], name: str, scale: float = 1) -> Points:
+    """Epochs with the values of a field; what is not finite is NaN."""
     # An epoch that was not evaluated is passed over by the line; one that diverged breaks it.
     values = [(float(row.epoch), getattr(row, name)) for row in rows]
     return [(x, scale * y if math.isfinite(y) else math.nan) for x, y in values if y is not None]

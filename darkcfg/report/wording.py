@@ -6,7 +6,8 @@ import math
 import textwrap
 from collections.abc import Iterable
 
-from darkcfg.engine.events import EpochDone, Event, Interrupted, Note, Progress, RunDone, RunStarted
+from darkcfg.engine.events import EpochDone, Event, FlowSeen, Interrupted, Note, Progress, RunDone, RunStarted
+from darkcfg.report.flow import flow_lines
 from darkcfg.report.text import Fact, fit, flow, named_facts
 from darkcfg.report.units import ABSENT, counted, duration, loss_text, lr_text, percent, rate
 
@@ -25,7 +26,7 @@ def permanent_lines(event: Event, epochs: float, columns: int) -> list[str]:
         case RunDone():
             return done_lines(event, columns)
         case _:
-            return []
+            return list(flow_lines(event)) if isinstance(event, FlowSeen) else []
 
 
 def started_lines(event: RunStarted, columns: int) -> list[str]:

@@ -159,6 +159,14 @@ def test_the_table(darkcfg: Darkcfg) -> None:
     assert darkcfg("print-arch", "net.cfg", "--markdown").out.count("|") > 50
 
 
+def test_print_arch_as_a_picture(darkcfg: Darkcfg) -> None:
+    done = darkcfg("print-arch", "net.cfg", "--svg", "net.svg")
+
+    assert (done.code, done.out, done.err) == (0, "", "wrote net.svg\n")
+    assert Path("net.svg").read_text().startswith("<svg ")
+    assert darkcfg("print-arch", "net.cfg", "--svg", "missing/net.svg").code == 1
+
+
 def test_the_contract_of_print_arch_json(darkcfg: Darkcfg) -> None:
     found = darkcfg("print-arch", "net.cfg", "--json").json
     assert list(found) == ["cfg", "input", "layers", "total"]

@@ -28,9 +28,27 @@ def test_a_run_and_its_folder(darkcfg: Darkcfg, parts: Path) -> None:
     assert "runs/net-0001" in done.err
     assert {path.name for path in Path("runs/net-0001").iterdir()} == {
         "net.cfg", "run.json", "metrics.csv", "best.safetensors", "last.safetensors", "last.weights", "state.pt",
-        "chart.png", "confusion.png", "result.json",
+        "chart.png", "confusion.png", "result.json", "layers.csv",
     }  # fmt: skip
     assert len(Path("runs/net-0001/metrics.csv").read_text().splitlines()) == 3
+
+
+def test_tensorboard_is_an_extra(darkcfg: Darkcfg, parts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("tensorboard", "tensorboard.summary"):
+        monkeypatch.setitem(sys.modules, name, None)
+    done = darkcfg("train", "net.cfg", "--tensorboard")
+
+    assert done.code == 1
+    assert "pip install 'darkcfg[tensorboard]'" in done.err
+    assert not Path("runs").exists()
+
+
+def test_tensorboard_files_of_a_run(darkcfg: Darkcfg, parts: Path) -> None:
+    pytest.importorskip("tensorboard.summary", reason="the extra tensorboard is not installed")
+
+    assert darkcfg("train", "net.cfg", "--tensorboard", "--quiet").code == 0
+    for side in ("train", "test"):
+        assert list(Path("runs/net-0001/tensorboard", side).glob("events.out.tfevents.*"))
 
 
 def test_the_record_of_a_run(darkcfg: Darkcfg, parts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -416,6 +434,31 @@ def test_a_container_that_is_stopped() -> None:
     with switch.armed():
         os.kill(os.getpid(), signal.SIGTERM)
         assert switch()
+
+
+def test_debug_info_goes_to_stderr_and_to_the_run_folder(darkcfg: Darkcfg, parts: Path) -> None:
+    done = darkcfg("train", "net.cfg", "--debug-info")
+    assert done.code == 0
+    shown = [line for line in done.err.splitlines() if line.startswith("[")]
+    assert shown[0].startswith("[Debug] Mean absolute values, from an extra pass of 12 training images")
+    assert shown == Path("runs/net-0001/debug.log").read_text().splitlines()
+    for start in (
+        "[Forward] Layer 0 (convolutional, line 10)",
+        "[Backward] Layer 5",
+        "[Update] Layer 6",
+        "[BatchNorm] Layer 2",
+    ):
+        assert [line for line in shown if line.startswith(start)], start
+    assert darkcfg("train", "net.cfg", "--debug-info", "--quiet").err == ""
+    assert Path("runs/net-0002/debug.log").exists()
+
+
+def test_a_diverged_run_names_the_layer_and_keeps_its_looks(darkcfg: Darkcfg, parts: Path) -> None:
+    Path("net.cfg").write_text(cfg_of(plain(), batch=12, learning_rate=1e9, epochs=20))
+    done = darkcfg("train", "net.cfg", "--data", "parts")
+    assert done.code == 1
+    assert "the first value that is not: output of layer 1 [convolutional], line 16, in the forward pass" in done.err
+    assert Path("runs/net-0001/layers.csv").read_text().startswith("epoch,batch,layer,type,line,")
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import math
 import os
 import subprocess
 import sys
@@ -40,7 +41,7 @@ from torch.profiler import ProfilerActivity, profile
 from darkcfg.cli import main
 from darkcfg.data import window
 from darkcfg.engine.evaluate import TestSet, evaluate
-from darkcfg.engine.events import Event
+from darkcfg.engine.events import EpochDone, Event, FlowSeen, LayersSeen
 from darkcfg.engine.pacer import Pacer
 from darkcfg.engine.runtime import Runtime, choose_runtime, repeatable
 from darkcfg.engine.streams import in_turn
@@ -176,6 +177,47 @@ def test_a_step_of_res3_is_few_kernels() -> None:
         torch.cuda.synchronize()
     kernels = [event for event in profiled.events() if event.device_type == torch.autograd.DeviceType.CUDA]
     assert 50 < len(kernels) / 5 <= 110
+
+
+@pytest.mark.parametrize("kind", ["graph", "fused"])
+@pytest.mark.parametrize("layers", [residual(filters=16), conv(16) + section("dropout", probability=0.3) + head(3)])
+def test_a_watched_run_is_the_same_to_the_last_bit(
+    layers: str, kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    runtime, data = request.getfixturevalue(kind), data_of()
+    plan = plan_of(layers, epochs=6, ema_decay=0.9)
+    alone, events = train(replace(job_of(plan, data, tmp_path / "alone", runtime), watch=0))
+    seen, watched = train(replace(job_of(plan, data, tmp_path / "watched", runtime), watch=math.inf, debug_info=True))
+    assert sum(isinstance(event, LayersSeen) for event in watched) == 6
+    assert sum(isinstance(event, FlowSeen) for event in watched) == 2
+    assert rows_of(watched) == rows_of(events)
+    assert_same_state(named_state(seen.step), named_state(alone.step))
+
+
+@pytest.mark.parametrize("kind", ["graph", "fused"])
+def test_a_diverged_run_names_layer_and_update(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    runtime = request.getfixturevalue(kind)
+    plan = plan_of(conv(16, batch_normalize=0) + conv(16, batch_normalize=0) + head(3), learning_rate=1e9, epochs=40)
+    with pytest.raises(DivergenceError) as caught:
+        train(job_of(plan, data_of(), tmp_path, runtime))
+    assert "of layer 1 [convolutional], line 16, in the forward pass" in caught.value.what
+    assert "batch 3 of 200" in str(caught.value.where)
+
+
+@pytest.mark.parametrize("kind", ["graph", "fused"])
+def test_the_replay_is_the_run(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    plan = plan_of(residual(filters=16), epochs=2, ema_decay=0.9)
+    training = Training(job_of(plan, data_of(), tmp_path, request.getfixturevalue(kind)))
+    training.begin(resume=False)
+    steps, real = [], training._step
+    training._step = lambda *given: steps.append(real(*given)) or steps[-1]  # type: ignore[method-assign]
+    for event in training.events():
+        if isinstance(event, EpochDone):
+            break
+    for _ in range(3):
+        training.step.run()
+    training.rewind.find(training._step, training.batch + 3)
+    assert_same_state(named_state(steps[0]), named_state(training.step), ROUNDING)
 
 
 def test_warm_up_and_capture_leave_no_trace(graph: Runtime, eager: Runtime) -> None:

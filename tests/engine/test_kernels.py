@@ -89,7 +89,22 @@ def test_norm_activation(channels: int, name: str, gelu: str, adds: bool) -> Non
         close(got, right, 5e-6)
 
 
-@pytest.mark.parametrize("classes", [3, 10, 100])
+def test_norm_activation_of_views() -> None:
+    """Every second channel, turned maps, and a gradient without memory of its own, as that of a mean is."""
+    x, residual = drawn(3, 14, 4, 5)[:, ::2], drawn(3, 7, 5, 4).mT
+    dy = drawn(3, 7, 1, 1).expand(3, 7, 4, 5)
+    results = []
+    for inputs in ([x, residual], [x.contiguous(), residual.contiguous()]):
+        rolling = norm.Rolling(torch.zeros(2, 7, device=DEVICE), torch.ones((), device=DEVICE), 0.01)
+        scale, bias = torch.ones(7, device=DEVICE), torch.zeros(7, device=DEVICE)
+        first, second = (tensor.requires_grad_() for tensor in inputs)
+        y = norm.norm_activation(first, scale, bias, rolling, 1e-5, norm.EPILOGUES["leaky"], second)
+        results.append([y, rolling.statistics, *torch.autograd.grad(y, inputs, dy)])
+    for of_view, of_copy in zip(*results, strict=True):
+        assert torch.equal(of_view, of_copy)
+
+
+@pytest.mark.parametrize("classes", [3, 10, 100, 3000])
 def test_cross_entropy(classes: int) -> None:
     scores, truth = 4 * drawn(33, classes), torch.softmax(drawn(33, classes), 1)
     label = torch.randint(0, classes, (33,), device=DEVICE)
@@ -183,6 +198,7 @@ def own(place: Places, of: Tensor) -> Tensor:
 
 def check(updated: list[Places], parameters: list[Any]) -> None:
     for place, parameter in zip(updated, parameters, strict=True):
+        assert parameter.isfinite().all()
         close(place.master, parameter.detach())
         assert place.working is not None
         assert torch.equal(own(place, place.working), place.master)
@@ -190,7 +206,8 @@ def check(updated: list[Places], parameters: list[Any]) -> None:
 
 @pytest.mark.skipif(DEVICE.type == "cuda", reason="a GPU multiplies in tf32 here, the oracle in bf16")
 def test_small_banks() -> None:
-    updated = places([(32, 3, 3, 3), (64, 40, 1, 1), (20, 8, 3, 3)])
+    updated = places([(32, 3, 3, 3), (64, 40, 1, 1), (20, 8, 3, 3), (8, 8, 1, 1)])
+    updated[-1].master.zero_()
     parameters = [torch.nn.Parameter(place.master.clone()) for place in updated]
     lr = torch.tensor(0.05, device=DEVICE)
     muon, banks = Muon([{"params": parameters, "lr": lr}], 0.9), SmallBanks(COEFFICIENTS, torch.float32)

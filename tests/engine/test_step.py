@@ -393,6 +393,11 @@ def test_muon_against_one_filter_bank_at_a_time(shape: tuple[int, ...]) -> None:
         torch.testing.assert_close(parameter.detach(), slow_muon(weight, own, 0.02, 0.6), rtol=1e-4, atol=1e-5)
 
 
+def test_muon_may_begin_at_zeros() -> None:
+    net = stepped(plan_of(conv(8, init="zeros") + head(3), optimizer="muon")).net
+    assert all(parameter.isfinite().all() and parameter.any() for parameter in net.parameters())
+
+
 def test_newton_schulz_brings_singular_values_near_one() -> None:
     matrices = torch.randn(4, 8, 20, generator=torch.Generator().manual_seed(0))
     singular = torch.linalg.svdvals(orthogonalise(matrices, steps=5))

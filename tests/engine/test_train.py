@@ -30,7 +30,7 @@ from safetensors.torch import load_file
 from darkcfg.engine import train as train_module
 from darkcfg.engine.checkpoint import load_state
 from darkcfg.engine.evaluate import evaluate
-from darkcfg.engine.events import EpochDone, Interrupted, Note, Progress, RunDone, RunStarted, Saved, Turn
+from darkcfg.engine.events import EpochDone, Interrupted, LayersSeen, Note, Progress, RunDone, RunStarted, Saved, Turn
 from darkcfg.engine.train import Job, Training
 from darkcfg.language.errors import DivergenceError, RunError
 from darkcfg.network.assembly import build
@@ -41,7 +41,7 @@ DATA = data_of()
 
 def test_the_events_of_a_run(tmp_path: Path) -> None:
     _, events = train(job_of(plan_of(epochs=3), DATA, tmp_path))
-    assert [type(event) for event in events if not isinstance(event, Progress | Turn)] == [
+    assert [type(event) for event in events if not isinstance(event, Progress | LayersSeen | Turn)] == [
         RunStarted, EpochDone, Saved, EpochDone, EpochDone, Saved, RunDone,
     ]  # fmt: skip
     started, done = events[0], events[-1]
@@ -176,8 +176,8 @@ def test_divergence_names_the_first_bad_batch(tmp_path: Path) -> None:
     training = Training(job)
     training.begin(resume=False)
     events = training.events()
-    for _ in range(3):
-        next(events)  # the start and an epoch
+    for _ in range(4):
+        next(events)  # the start, an epoch, a look at its layers, its state
     batch = training.batch
     with torch.no_grad():
         job.net.layers[0].weight.fill_(torch.nan)

@@ -29,10 +29,12 @@ class Pixels(NamedTuple):
 
 
 class View(NamedTuple):
-    """What is cut out of each image: (height, width), by how much the images are padded, the side of the hole."""
+    """What becomes of each image."""
 
     size: tuple[int, int]
+    """Height and width of the result."""
     cutout: int
+    """Side of the hole; 0 for none."""
     channels: int
     """Of the result, at least those of the images; the others are 0."""
 

@@ -266,7 +266,7 @@ class _Shares:
 
     def _each(self, programs: int) -> int:
         each = -(-self.rows // max(1, programs))
-        # Whole tiles, or one part of a tile: rows in eighths, so that they stay aligned.
+        # Whole tiles, or a power of 2 from 16 up: then each program's rows begin where loads are fast.
         return -(-each // _ROWS) * _ROWS if each > _ROWS else max(16, int(triton.next_power_of_2(each)))
 
     @property

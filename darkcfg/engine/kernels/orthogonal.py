@@ -18,6 +18,7 @@ from darkcfg.engine.kernels.launch import launch
 from darkcfg.engine.kernels.parameters import FIELDS, Places, load_gradient, masters, store
 from darkcfg.engine.kernels.table import Table
 from darkcfg.engine.kernels.types import TRITON_TYPES
+from darkcfg.engine.muon import LEAST_NORM
 
 MOST_ROWS = 128
 """Of the shorter side of a matrix: its Gram matrix is one tile."""
@@ -64,7 +65,7 @@ def _look_ahead(
 @triton.jit
 def _polynomial(
     matrices_at, gram_at, squares_at, result_at, scale_at, A: tl.constexpr, B: tl.constexpr, C: tl.constexpr,
-    ROWS: tl.constexpr,
+    LEAST: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """R of one matrix, over its norm, after three steps; and what its weights are multiplied by."""
     matrix = tl.program_id(0)
@@ -77,7 +78,7 @@ def _polynomial(
     for part in range(first, first + parts):
         gram += tl.load(gram_at + part * ROWS * ROWS + place)
         squares += tl.load(squares_at + part)
-    norm = tl.sqrt(tl.sum(tl.sum(tl.where(is_diagonal, gram, 0.0), 1), 0)) + 1e-7
+    norm = tl.sqrt(tl.sum(tl.sum(tl.where(is_diagonal, gram, 0.0), 1), 0)) + LEAST
     gram = gram / (norm * norm)
     step = tl.where(is_diagonal, A, 0.0) + B * gram + C * tl.dot(gram, gram, input_precision="tf32")
     result = step
@@ -86,7 +87,7 @@ def _polynomial(
         step = tl.where(is_diagonal, A, 0.0) + B * gram + C * tl.dot(gram, gram, input_precision="tf32")
         result = tl.dot(step, result, input_precision="tf32")
     tl.store(result_at + matrix * ROWS * ROWS + place, (result / norm).to(result_at.dtype.element_ty))
-    tl.store(scale_at + matrix, tl.sqrt(filters.to(tl.float32) / squares))
+    tl.store(scale_at + matrix, tl.sqrt(filters.to(tl.float32)) / tl.maximum(tl.sqrt(squares), LEAST))
 
 
 @triton.jit
@@ -125,7 +126,7 @@ class SmallBanks:
         a, b, c = self.coefficients
         launch(_look_ahead, (len(parts),))(parts, gram, squares, momentum, **shape, **fields)
         launch(_polynomial, (len(matrices),))(
-            matrices, gram, squares, result, scale, A=a, B=b, C=c, ROWS=MOST_ROWS, num_warps=_WARPS
+            matrices, gram, squares, result, scale, A=a, B=b, C=c, LEAST=LEAST_NORM, ROWS=MOST_ROWS, num_warps=_WARPS
         )
         launch(_move, (len(parts),))(parts, result, scale, lr, momentum, **shape, **fields)
 
