@@ -80,7 +80,7 @@ class Renumbering:
 
 
 def _deviation(accuracy: float, images: int) -> float:
-    return float(np.sqrt(max(accuracy * (1 - accuracy), 1 / images) / max(1, images)))
+    return float(np.sqrt(max(accuracy * (1 - accuracy), 1 / max(1, images)) / max(1, images)))
 
 
 def label_shift(data: Dataset) -> LabelShift:
