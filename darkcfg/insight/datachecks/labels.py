@@ -20,7 +20,9 @@ SHIFTS = (-1, 0, 1)
 SURE = 5.0
 """Standard deviations of an accuracy, as it varies by chance, that a difference must exceed."""
 FEWEST = 200
-"""Images of which it can be said that a classifier is no better than chance."""
+"""Images from which on an accuracy at chance is worth a word."""
+LOPSIDED = 0.5
+"""Share of the largest class from which on an accuracy at chance tells nothing."""
 RENUMBERED_GAIN = 0.15
 """Share of the accuracy under another numbering that must be lacking under the given one."""
 
@@ -86,7 +88,7 @@ class Renumbering:
 
 
 def _deviation(accuracy: float, images: int) -> float:
-    return float(np.sqrt(max(accuracy * (1 - accuracy), 1 / images) / max(1, images)))
+    return float(np.sqrt(max(accuracy * (1 - accuracy), 1 / max(1, images)) / max(1, images)))
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ def check_labels(data: Dataset) -> LabelChecks:
 
 def _neighbours(labels: NDArray[np.int64], rows: NDArray[np.int64], shift: int) -> NDArray[np.int64]:
     """The labels `shift` rows further on; the last row's neighbour is the first."""
-    return labels[(rows + shift) % len(labels)]
+    return labels[(rows + shift) % max(1, len(labels))]
 
 
 def _shift(
@@ -140,10 +142,10 @@ def _shift(
     labels: NDArray[np.int64],
     right: dict[int, NDArray[np.bool_]],
 ) -> LabelShift:
-    chance = float(np.bincount(labels).max() / len(labels))
-    return LabelShift(
-        split, trained_on, len(labels), chance, {shift: float(hit.mean()) for shift, hit in right.items()}
-    )
+    count = len(labels)
+    chance = float(np.bincount(labels, minlength=1).max() / max(1, count))
+    accuracies = {shift: float(hit.sum() / max(1, count)) for shift, hit in right.items()}
+    return LabelShift(split, trained_on, count, chance, accuracies)
 
 
 def renumbering_of(
@@ -180,10 +182,11 @@ def shift_findings(result: LabelShift) -> tuple[Finding, ...]:
                 "read labels and images from the same list, and look at some with their labels (samples.png of a run)",
             ),
         )
-    if not result.fits and result.judged >= FEWEST:
+    if not result.fits and result.judged >= FEWEST and result.chance < LOPSIDED:
         return (
             Finding(
-                "warning",
+                # A network may see what such a classifier cannot; but not in the one split only.
+                "info" if result.split == "training" else "warning",
                 "labels-unlike-images",
                 f"The {result.split} labels and images seem to have nothing to do with each other",
                 f"{measured}; {chance}",
