@@ -20,7 +20,10 @@ LEARNT, FALLEN = 0.5, 0.9
 """Times the loss of guessing, ln K: below it the batch is learnt by heart, or at least begun."""
 ENOUGH = 0.2
 """Times ln K: below it nothing is left to be seen, and the trial ends early."""
-FACTORS = (1.0, 0.1, 10.0)
+AFTER_A_JUMP, AFTER_A_STANDSTILL = (0.1, 0.01, 0.001), (0.1, 10.0)
+"""Factors on the rate that are tried next: of a loss that rose, and of one that stayed."""
+RISEN = 1.5
+"""Times the first loss, or that of guessing."""
 _POINTS = 200
 _AVERAGED = 5
 
@@ -57,6 +60,11 @@ class Trial:
         return self.last < FALLEN * min(self.guess, max(self.losses[0], LEARNT * self.guess)) or self.learnt
 
     @property
+    def jumped(self) -> bool:
+        """Whether the loss rose far on the way."""
+        return self.diverged or max(self.losses) > RISEN * max(self.losses[0], self.guess)
+
+    @property
     def settled(self) -> bool:
         """Whether more updates would tell nothing more."""
         return self.diverged or (len(self.losses) >= _AVERAGED and self.last < ENOUGH * self.guess)
@@ -70,7 +78,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class OneBatch:
-    """Trials by the factor on the cfg's highest rate: 1, and, where that did not learn the batch, 0.1 and 10."""
+    """Trials by the factor on the cfg's highest rate: 1, and, where the loss did not fall, others until it does."""
 
     trials: dict[float, Trial]
     images: int
@@ -98,11 +106,11 @@ def overfit_one_batch(net: Network, x: Tensor, labels: Tensor, train_images: int
     """
     rows = mixed(len(x), IMAGES)
     x, labels = on_device(net, x[rows]), labels[rows]
-    trials: dict[float, Trial] = {}
-    for factor in FACTORS:
-        trials[factor] = _trial(net, x, labels, factor * highest_rate(net.plan, train_images))
-        if trials[factor].learnt or (factor == FACTORS[1] and trials[1.0].fallen):
-            break
+    rate = highest_rate(net.plan, train_images)
+    own = last = _trial(net, x, labels, rate)
+    trials, others = {1.0: own}, iter(AFTER_A_JUMP if own.jumped else AFTER_A_STANDSTILL)
+    while not last.fallen and (factor := next(others, None)):
+        last = trials[factor] = _trial(net, x, labels, factor * rate)
     return OneBatch(trials, len(x), net.plan.net.span_of("learning_rate").line)
 
 
@@ -139,29 +147,26 @@ def _trial(net: Network, x: Tensor, labels: Tensor, rate: float) -> Trial:
 
 def one_batch_findings(result: OneBatch) -> tuple[Finding, ...]:
     """A rate that is too high, or a network that cannot learn even one batch."""
-    own, lower, higher = (result.trials.get(factor) for factor in FACTORS)
-    assert own is not None
-    if own.learnt or (own.fallen and lower is not None and not lower.learnt):
+    own, (factor, last) = result.own, list(result.trials.items())[-1]
+    if own.fallen:
         return ()
     measured = f"{result.images} images: " + "; ".join(map(str, result.trials.values()))
     normal = f"a loss below {LEARNT * own.guess:.3g} (half of ln K) after {UPDATES} updates"
-    if lower is not None and lower.last < 0.8 * own.last and lower.fallen and not own.fallen:
+    if last.fallen and factor < 1:
         return (
             Finding(
                 "error",
                 "learning-rate-too-high",
-                "The learning rate is too high: the network learns a batch at a tenth of it, and not at its own",
+                f"The learning rate is too high: the network learns a batch at {factor:g} times it, and not at its own",
                 measured,
                 normal,
                 "steps so large that each undoes the last",
-                f"learning_rate={own.rate / 10:.3g}, or warmup_epochs and batch_normalize=1",
+                f"learning_rate={last.rate:.3g}, or warmup_epochs and batch_normalize=1",
                 None,
                 result.line,
             ),
         )
-    if own.fallen:
-        return ()
-    if higher is not None and higher.fallen:
+    if last.fallen:
         return (
             Finding(
                 "info",
@@ -170,7 +175,7 @@ def one_batch_findings(result: OneBatch) -> tuple[Finding, ...]:
                 measured,
                 normal,
                 "a careful rate, or one for a much longer run",
-                f"try learning_rate={own.rate * 10:.3g}",
+                f"try learning_rate={last.rate:.3g}",
                 None,
                 result.line,
             ),
