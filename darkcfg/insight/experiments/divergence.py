@@ -76,6 +76,7 @@ def find_divergence(
     try:
         training = Training(_job(folder, options, progress, load))
         training.begin(resume=(folder / "state.pt").is_file())
+        training.net.train()
         first, clock = training.batch, _Clock(seconds)
         try:
             last = min(first + updates, training.job.batches)

@@ -14,7 +14,8 @@ from darkcfg.network.image import Normalisation
 
 WARNING, ERROR = 0.05, 0.15
 """Share of the images whose answers only the other preparation gets right."""
-TRIED = 64
+TRIED, ALIKE = 64, 0.035
+"""Images that every way is tried on, and the difference of accuracies, two of them, that tells nothing."""
 AS_GIVEN = "as given"
 REVERSED = ", channels reversed"
 _COLOURS = 3
@@ -27,7 +28,7 @@ class Preparations:
     scores: dict[str, Score]
     """Of all images for `as given` and the best way, of a few for the others."""
     best: str
-    """The most accurate way on those few; `as given` where none is better."""
+    """The simplest of the ways that are most accurate on those few."""
     advice: dict[str, str]
     """What to write in [net], by the same names."""
     line: int
@@ -55,7 +56,8 @@ def compare_preparations(net: Network, x: Tensor, labels: Tensor) -> Preparation
         return scored(twin, images, labels[:count], mini_batch(net))
 
     tried = {name: score(name, TRIED) for name in names}
-    best = max(names, key=lambda name: tried[name].accuracy)
+    enough = max(score.accuracy for score in tried.values()) - ALIKE
+    best = next(name for name in names if tried[name].accuracy >= enough)  # simple explanations come first
     whole = {name: score(name, len(x)) for name in dict.fromkeys((AS_GIVEN, best))}
     recipe = net.plan.net
     line = recipe.span_of("mean" if recipe.mean else "std").line
@@ -67,8 +69,8 @@ def _ways(x: Tensor) -> dict[str, nn.Module]:
     return {
         "pixels / 255": nn.Identity(),
         "pixels of 0..255": Normalisation((), (1 / 255,)),
-        "(x - mean) / std of the data": Normalisation(mean, deviation),
         "from -1 to 1": Normalisation((0.5,), (0.5,)),
+        "(x - mean) / std of the data": Normalisation(mean, deviation),
         "pixels of 0..255 less their mean": Normalisation(mean, (1 / 255,)),
     }
 

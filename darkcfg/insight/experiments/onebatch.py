@@ -20,8 +20,10 @@ LEARNT, FALLEN = 0.5, 0.9
 """Times the loss of guessing, ln K: below it the batch is learnt by heart, or at least begun."""
 ENOUGH = 0.2
 """Times ln K: below it nothing is left to be seen, and the trial ends early."""
-AFTER_A_JUMP, AFTER_A_STANDSTILL = (0.1, 0.01, 0.001), (0.1, 10.0)
+AFTER_A_JUMP, AFTER_A_STANDSTILL = (0.1, 0.01, 1e-3, 1e-4, 1e-5), (0.1, 10.0, 1000.0)
 """Factors on the rate that are tried next: of a loss that rose, and of one that stayed."""
+CAREFUL = 10.0
+"""Times its rate at which a network may have to learn a batch without a warning."""
 RISEN = 1.5
 """Times the first loss, or that of guessing."""
 _POINTS = 200
@@ -169,9 +171,9 @@ def one_batch_findings(result: OneBatch) -> tuple[Finding, ...]:
     if last.fallen:
         return (
             Finding(
-                "info",
+                "info" if factor <= CAREFUL else "warning",
                 "learning-rate-low",
-                "The network learns one batch faster at ten times its learning rate",
+                f"The network learns one batch at {factor:g} times its learning rate, and not at its own",
                 measured,
                 normal,
                 "a careful rate, or one for a much longer run",

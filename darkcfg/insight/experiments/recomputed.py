@@ -15,6 +15,8 @@ from darkcfg.network.assembly import Network
 
 WARNING = 0.05
 """Share of the images whose answers only recomputed statistics get right."""
+WARNING_LOSS = 1.0
+"""Loss an image that only the stored statistics cost."""
 ERROR = 2 / 3
 """Times the accuracy with recomputed statistics: below it the accuracy with the stored ones says nothing."""
 
@@ -93,7 +95,10 @@ def _shift(index: int, line: int, old: Tensor, new: Tensor) -> NormShift:
 
 def recomputed_findings(result: Recomputed | None) -> tuple[Finding, ...]:
     """Stored statistics that do not belong to the weights, or to these images."""
-    if result is None or not result.stored.is_far_below(result.recomputed, WARNING):
+    if result is None:
+        return ()
+    is_surer = result.stored.loss > result.recomputed.loss + WARNING_LOSS
+    if not (is_surer or result.stored.is_far_below(result.recomputed, WARNING)):
         return ()
     severe = result.stored.accuracy < ERROR * result.recomputed.accuracy
     worst = result.furthest
@@ -105,7 +110,7 @@ def recomputed_findings(result: Recomputed | None) -> tuple[Finding, ...]:
             f"{result.stored} on {result.stored.images:,} images with the stored statistics, {result.recomputed} with "
             f"those of {result.batches} batches; layer {worst.layer}: stored variance {worst.variance:.3g} x that of "
             f"the images, stored mean {worst.mean:.3g} standard deviations away",
-            f"less than {WARNING:.0%} gained; variance 0.5 to 2 x, mean within 0.5",
+            f"less than {WARNING:.0%} or a loss of {WARNING_LOSS:g} gained; variance 0.5 to 2 x, mean within 0.5",
             _cause(worst),
             "train some hundred batches more, or raise bn_momentum; give the images the normalisation (mean, std in "
             "[net]) that the weights were trained with",
