@@ -144,7 +144,7 @@ def test_statistics_that_do_not_fit_are_named_with_their_layer(healthy: Network,
 def test_statistics_that_were_never_warmed_up(healthy: Network) -> None:
     cold = copy.deepcopy(healthy)
     for layer in cold.layers[:3]:
-        layer.bn.rolling.mul_(1 - 0.99**5)  # what five batches leave of them at bn_momentum=0.01, from 0
+        layer.bn.rolling.mul_(1 - 0.99**2)  # what two batches leave of them at bn_momentum=0.01, from 0
     (finding,) = recomputed_findings(recompute_statistics(cold, X, X, LABELS))
     assert (finding.code, finding.layer) == ("batchnorm-statistics", 0)
     assert "never warmed up" in finding.cause
