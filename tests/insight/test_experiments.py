@@ -20,6 +20,7 @@ from darkcfg.engine.record import Options
 from darkcfg.engine.train import Training
 from darkcfg.engine.trainer import Trainer
 from darkcfg.insight.datachecks.labels import renumbering_findings
+from darkcfg.insight.experiments.augmented import augmented_images
 from darkcfg.insight.experiments.blocks import Ablation, Ablations, block_findings, without_branches
 from darkcfg.insight.experiments.divergence import Divergence, divergence_findings, find_divergence
 from darkcfg.insight.experiments.firstloss import first_loss, first_loss_findings
@@ -187,6 +188,19 @@ def test_an_overfitted_network_is_information() -> None:
     net = trained(plan_of(residual(filters=16)), noise, lots, epochs=60)
     result = compare_modes(net, noise, lots, TEST_X, TEST_LABELS)
     assert codes(mode_findings(result)) == [("info", "overfitted")]
+
+
+def test_augmentation_that_hides_the_images_is_information() -> None:
+    data = replace(data_of(), train=TRAIN)
+    mild, strong = plan_of(residual(), flip=1), plan_of(residual(), cutout_size=7, crop_padding=4)
+    net = trained(plan_of(residual()))
+    found = {}
+    for plan in (mild, strong):
+        x, labels = augmented_images(plan, data, COUNT)
+        assert (x.shape, labels.shape) == ((COUNT, 3, 8, 8), (COUNT,))
+        result = compare_modes(net, X, LABELS, TEST_X, TEST_LABELS, (x, labels))
+        found[plan] = codes(mode_findings(result))
+    assert found == {mild: [], strong: [("info", "strong-augmentation")]}
 
 
 def test_test_labels_that_are_renumbered_by_the_answers_of_the_network(healthy: Network) -> None:

@@ -14,6 +14,7 @@ from darkcfg.insight.twin import twin_of
 from darkcfg.network.assembly import Network
 from darkcfg.network.batchnorm import BatchNorm
 
+SEED = 0
 SURE = 5.0
 """Standard deviations, as an accuracy varies by chance, that a difference must exceed."""
 
@@ -63,7 +64,7 @@ def on_device(net: Network, x: Tensor) -> Tensor:
 
 def mixed(count: int, most: int | None = None) -> Tensor:
     """Rows of at most `most` of `count` images, in mixed order, the same each time: data sets are often sorted by class."""
-    return torch.randperm(count, generator=torch.Generator().manual_seed(0))[:most]
+    return torch.randperm(count, generator=torch.Generator().manual_seed(SEED))[:most]
 
 
 def mini_batch(net: Network) -> int:
