@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 
@@ -16,76 +17,86 @@ from darkcfg.language.plan import Layer
 from darkcfg.network.assembly import Network
 from darkcfg.network.base import LayerModule
 
-_LEAST_SECONDS = 10.0
+_FIRST_UPDATES = 3
+_LEAST_SECONDS, _MOST_SECONDS = 10.0, 60.0
 
 
 class DebugInfo:
-    """Looks at the images of the watch after the first update, then at evaluations, every few seconds at most."""
+    """Looks at the images of the watch after the first updates, then at evaluations, and now and then between them."""
 
-    def __init__(self, watch: Watch, net: Network) -> None:
+    def __init__(self, watch: Watch) -> None:
         self._watch = watch
-        self._parameters = dict(net.named_parameters())
-        self._before = [parameter.detach().clone() for parameter in self._parameters.values()]
-        self._shown: float | None = None
-        self._left_out = 0
+        self._looks = self._left_out = 0
+        self._shown, self._batch = -math.inf, 0
 
-    @property
-    def has_shown(self) -> bool:
-        """Whether the first look has been."""
-        return self._shown is not None
+    def is_due(self, batch: int, *, evaluated: bool, is_last: bool = False) -> bool:
+        """Whether to look after update `batch`; an evaluation that goes without is counted."""
+        if batch == self._batch:
+            return False
+        passed = time.monotonic() - self._shown
+        is_due = is_last or self._looks < _FIRST_UPDATES or passed >= (_LEAST_SECONDS if evaluated else _MOST_SECONDS)
+        self._left_out += evaluated and not is_due
+        return is_due
 
-    @torch.no_grad()
-    def begin_update(self) -> None:
-        """Remember the parameters, so that what the update adds to them can be shown."""
-        torch._foreach_copy_(self._before, [parameter.detach() for parameter in self._parameters.values()])
-
-    def look(self, epoch: int, batch: int, *, always: bool) -> FlowSeen | None:
-        """Every layer after update `batch`; None where it is too soon after the last one and not `always` due."""
-        now, before = time.monotonic(), self._shown
-        if before is not None and not always and now - before < _LEAST_SECONDS:
-            self._left_out += 1
-            return None
+    def look(self, epoch: int, batch: int) -> FlowSeen:
+        """Every layer after update `batch`."""
         side, images = self._watch.ready()
         flow = side.run(images)
-        layers = self._layers(flow)
-        left_out, self._left_out, self._shown = self._left_out, 0, time.monotonic()
-        return FlowSeen(epoch, batch, len(images.x), float(flow.loss), layers, before is None, left_out, _LEAST_SECONDS)
-
-    def _layers(self, flow: Flow) -> tuple[LayerFlow, ...]:
-        updates = {
-            name: parameter.detach() - before
-            for (name, parameter), before in zip(self._parameters.items(), self._before, strict=True)
-        }
-        means = _Means()
-        for layer, module in flow.net.layer_modules():
-            means.ask(("top", layer.index), flow.outputs[layer.index])
-            for number, given in enumerate(flow.inputs[layer.index]):
-                means.ask(("bottom", layer.index, number), given.grad)
-            for name, parameter in module.named_parameters():
-                means.ask(("data", layer.index, name), parameter)
-                means.ask(("diff", layer.index, name), parameter.grad)
-                means.ask(("update", layer.index, name), updates[f"layers.{layer.index}.{name}"])
-        found = means.answer()
-        return tuple(_layer_flow(flow, found, layer, module) for layer, module in flow.net.layer_modules())
+        layers = _layers(flow, self._watch.net, self._watch.updates(batch))
+        seen = FlowSeen(
+            epoch, batch, len(images.x), float(flow.loss), layers, not self._looks, self._left_out,
+            _FIRST_UPDATES, _LEAST_SECONDS, _MOST_SECONDS,
+        )  # fmt: skip
+        self._looks, self._left_out = self._looks + 1, 0
+        self._shown, self._batch = time.monotonic(), batch
+        return seen
 
 
-def _layer_flow(flow: Flow, found: Mapping[tuple[object, ...], float], layer: Layer, module: LayerModule) -> LayerFlow:
+def _layers(flow: Flow, net: Network, updates: Mapping[str, Tensor]) -> tuple[LayerFlow, ...]:
+    means = _Means()
+    for layer, module in flow.net.layer_modules():
+        means.ask(("top", layer.index), flow.outputs[layer.index])
+        for number, given in enumerate(flow.inputs[layer.index]):
+            means.ask(("bottom", layer.index, number), given.grad)
+        for name, parameter in module.named_parameters():
+            means.ask(("data", layer.index, name), parameter)
+            means.ask(("diff", layer.index, name), parameter.grad)
+            means.ask(("update", layer.index, name), updates.get(f"layers.{layer.index}.{name}"))
+    found = means.answer()
+    return tuple(
+        _layer_flow(flow, found, layer, module, _norm_seen(module, its_own))
+        for (layer, module), (_, its_own) in zip(flow.net.layer_modules(), net.layer_modules(), strict=True)
+    )
+
+
+def _layer_flow(
+    flow: Flow, found: Mapping[tuple[object, ...], float], layer: Layer, module: LayerModule, norm: NormSeen | None
+) -> LayerFlow:
     index, sources = layer.index, flow.net.wiring.sources[layer.index]
     given = [(source, found.get(("bottom", index, number))) for number, source in enumerate(sources)]
     names = [name for name, _ in module.named_parameters()]
-    norm = batch_norm_of(module)
     return LayerFlow(
         index, layer.type, layer.line, found["top", index],
         tuple(BottomSeen(source, diff) for source, diff in given if diff is not None),
         tuple(
             BlobSeen(
                 darknet_name(name), found["data", index, name], found.get(("diff", index, name)),
-                found["update", index, name],
+                found.get(("update", index, name)),
             )
             for name in names
         ),
-        NormSeen(*map(tuple, norm.batch.tolist())) if norm and not norm.frozen else None,
+        norm,
     )  # fmt: skip
+
+
+def _norm_seen(module: LayerModule, its_own: LayerModule) -> NormSeen | None:
+    """Mean and variance of the pass; the rolling ones from the run's own layer, since a pass moves those of the copy."""
+    passed, norm = batch_norm_of(module), batch_norm_of(its_own)
+    if not passed or not norm:
+        return None
+    rows = torch.stack([*passed.batch, *norm.rolling, norm.weight.detach(), norm.bias.detach()]).tolist()
+    mean, variance = ([], []) if norm.frozen else rows[:2]
+    return NormSeen(*map(tuple, (mean, variance, *rows[2:])))
 
 
 class _Means:

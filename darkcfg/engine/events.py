@@ -143,6 +143,8 @@ class LayerSeen:
     weight_gradient_norm: float | None
     collapsed_share: float | None
     """Of the batch norm's channels: those whose variance over the mini-batch is below its epsilon."""
+    update_ratio: float | None
+    """Norm of what the last update added to the weight, to the norm of the weight; around 1e-3 is usual."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +167,8 @@ class BlobSeen:
     data: float
     diff: float | None
     """None where the parameter is not trained."""
-    update: float
+    update: float | None
+    """None where the values before the update are not known: in a run resumed between update and look."""
 
 
 @dataclass(frozen=True)
@@ -179,10 +182,15 @@ class BottomSeen:
 
 @dataclass(frozen=True)
 class NormSeen:
-    """Mean and unbiased variance of each channel of a batch norm over a mini-batch."""
+    """Each channel of a batch norm."""
 
     mean: tuple[float, ...]
     variance: tuple[float, ...]
+    """Unbiased, over the mini-batch as the mean is; both empty where the rolling ones are used (`train=none`)."""
+    rolling_mean: tuple[float, ...]
+    rolling_variance: tuple[float, ...]
+    scale: tuple[float, ...]
+    bias: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -211,8 +219,12 @@ class FlowSeen:
     is_first: bool
     left_out: int
     """Evaluations since the last one that came too soon after it."""
+    first_updates: int
+    """So many of them are shown before the limits below hold."""
     least_seconds: float
-    """Between two of them."""
+    """From one to the next, at an evaluation."""
+    most_seconds: float
+    """After so many there is one without an evaluation."""
 
 
 Event = RunStarted | Note | Turn | Progress | EpochDone | LayersSeen | FlowSeen | Saved | Interrupted | RunDone

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 import torch
@@ -16,6 +17,9 @@ from darkcfg.network.assembly import Network
 from darkcfg.network.base import LayerModule
 from darkcfg.network.batchnorm import BatchNorm
 from darkcfg.network.implicit import Implicit
+
+_TINY = torch.finfo(torch.float64).tiny
+"""So that the update of weights that are 0 and stay it is 0."""
 
 Phase = Literal["parameter", "forward", "backward", "update"]
 
@@ -41,11 +45,22 @@ class _Named(NamedTuple):
     values: Tensor
 
 
-def measure(flow: Flow) -> tuple[LayerSeen, ...]:
-    """The figures of every layer; waits for the device once."""
+def measure(flow: Flow, updates: Mapping[str, Tensor] = MappingProxyType({})) -> tuple[LayerSeen, ...]:
+    """The figures of every layer; waits for the device once.
+
+    Args:
+        flow: the pass.
+        updates: what the last update added to each parameter of the network, by name, where that is known.
+    """
     layers = flow.net.layer_modules()
     varying = _varying(flow.net)
-    found = [_figures(flow.outputs[layer.index], module, varies=layer.index in varying) for layer, module in layers]
+    found = [
+        [
+            *_figures(flow.outputs[layer.index], module, varies=layer.index in varying),
+            _update_ratio(module, updates.get(f"layers.{layer.index}.weight")),
+        ]
+        for layer, module in layers
+    ]
     absent = flow.loss.new_zeros((), dtype=torch.float64)
     rows = torch.stack([torch.stack([absent if x is None else x.double() for x in row]) for row in found]).tolist()
     return tuple(
@@ -67,7 +82,7 @@ def _varying(net: Network) -> set[int]:
 
 
 def _figures(output: Tensor, module: LayerModule, *, varies: bool) -> list[Tensor | None]:
-    """In the order of LayerSeen's fields, 0-dim each."""
+    """In the order of LayerSeen's fields, up to what an update did; 0-dim each."""
     values, gradient = output.detach(), output.grad
     variance, mean = torch.var_mean(values.float(), correction=0)
     low, high = values.amin((0, 2, 3)), values.amax((0, 2, 3))
@@ -83,6 +98,11 @@ def _figures(output: Tensor, module: LayerModule, *, varies: bool) -> list[Tenso
         None if weight is None or weight.grad is None else _norm(weight.grad),
         (norm.batch[1] < norm.eps).float().mean() if norm and not norm.frozen and varies else None,
     ]
+
+
+def _update_ratio(module: LayerModule, update: Tensor | None) -> Tensor | None:
+    weight = _weight(module)
+    return None if weight is None or update is None else _norm(update) / _norm(weight.detach()).clamp(min=_TINY)
 
 
 def _norm(values: Tensor) -> Tensor:

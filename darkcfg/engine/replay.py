@@ -8,6 +8,7 @@ the network, each looked at.
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -25,6 +26,9 @@ from darkcfg.engine.sidepass import SidePass
 from darkcfg.engine.step import Step
 from darkcfg.language.errors import DarkcfgError
 from darkcfg.network.assembly import Network
+
+_LARGEST_SHARE = 0.01
+"""Of the run's time that keeping its state may take; doing again what was done since then takes about a hundred times that."""
 
 MakeStep = Callable[[Network, Average | None, Runtime, int], Step]
 """A step that begins after so many updates."""
@@ -49,19 +53,23 @@ class Rewind:
 
     def __init__(self, step: Step) -> None:
         self.step = step
-        self._batch = 0
+        self._batch, self._spent = 0, 0.0
         self._kept: list[Tensor] = []
         self._random: dict[str, Tensor] = {}
 
     @torch.no_grad()
-    def keep(self, batch: int) -> None:
-        """The state after update `batch` is finite."""
+    def keep(self, batch: int, seconds: float) -> None:
+        """The state after update `batch`, `seconds` into the run, is finite; not kept when that has taken its share of them."""
+        if self._spent > _LARGEST_SHARE * seconds:
+            return
+        began = time.perf_counter()
         state = [tensor.detach() for tensor in self.step.state]
         if len(state) != len(self._kept):  # the optimizer makes its part in the first update
             self._kept = [tensor.clone() for tensor in state]
         else:
             torch._foreach_copy_(self._kept, state)
         self._batch, self._random = batch, random_states()
+        self._spent += time.perf_counter() - began
 
     def find(self, make_step: MakeStep, batch: int, should_stop: Callable[[], bool] = lambda: False) -> Cause | None:
         """What went wrong up to update `batch`; None where it does not show again, or not before `should_stop` says so.

@@ -22,7 +22,6 @@ from darkcfg.engine.events import (
     Choice,
     EpochDone,
     Event,
-    FlowSeen,
     Interrupted,
     Judged,
     LayersSeen,
@@ -123,9 +122,9 @@ class Training:
             restore_random(random)
             self.step.restore_sums(position.epoch_loss, position.epoch_correct, position.epoch_batches)
         self.watch = Watch(self.step, self.images, self.job.watch)
-        self.debug = DebugInfo(self.watch, self.net) if self.job.debug_info else None
+        self.debug = DebugInfo(self.watch) if self.job.debug_info else None
         self.rewind = Rewind(self.step)
-        self.rewind.keep(self.batch)
+        self.rewind.keep(self.batch, 0)
 
     def make_step(self, net: Network, average: Average | None, runtime: Runtime, first_batch: int) -> Step:
         """A step of this run for a network, that begins after `first_batch` updates."""
@@ -193,15 +192,15 @@ class Training:
 
     def _update(self) -> Iterator[Event]:
         self.stopwatch.start("steps")
-        if self.debug:
-            self.debug.begin_update()
+        if self.debug or (self.job.watch and self._is_evaluated_next()):
+            self.watch.begin_update(self.batch + 1)
         self.step.run()
         yield from map(Note, self.step.news())
         self.pacer.pace()
         self.batch += 1
-        if self.debug and not self.debug.has_shown:
+        if self.debug and self.debug.is_due(self.batch, evaluated=False):
             self.stopwatch.stop()
-            yield from self._debug(always=True)
+            yield self.debug.look(self._epoch_number(), self.batch)
 
     def _is_epoch_end(self) -> bool:
         """Whether the last update reached the end of an epoch, or of the run."""
@@ -260,14 +259,11 @@ class Training:
         if seen:
             yield seen
             yield from map(Note, self.watch.notes(seen))
-        if scored:
-            yield from self._debug(always=self.batch == self.job.batches)
+        is_last = self.batch == self.job.batches
+        if scored and self.debug and self.debug.is_due(self.batch, evaluated=True, is_last=is_last):
+            yield self.debug.look(epoch, self.batch)
         if self.chance.is_due(epoch, totals.mean_loss, totals.top1):
             yield Note(self.chance.note(totals.mean_loss, seen or self._look(epoch, always=True)))
-
-    def _debug(self, *, always: bool) -> Iterator[FlowSeen]:
-        if self.debug and (seen := self.debug.look(self._epoch_number(), self.batch, always=always)):
-            yield seen
 
     def _look(self, epoch: int, *, always: bool = False) -> LayersSeen | None:
         with self.stopwatch.timing("watch"):
@@ -294,6 +290,11 @@ class Training:
     def _crossed(self) -> bool:
         return self._epochs(self.batch) > self._epochs(self.batch - 1)
 
+    def _is_evaluated_next(self) -> bool:
+        """Whether the next update ends an epoch after which there is an evaluation."""
+        batch = self.batch + 1
+        return batch == self.job.batches or (self._epochs(batch) > self._epochs(self.batch) and self._is_due())
+
     def _is_due(self) -> bool:
         """Every epoch of a short run; of a long one, often enough for a chart."""
         epochs = max(1, self._epochs(self.job.batches))
@@ -306,7 +307,7 @@ class Training:
         kept = [tensor for tensor in self.tested.state_dict().values() if tensor.is_floating_point()]
         if not torch.stack([tensor.isfinite().all() for tensor in kept]).all():
             raise self._diverged(self.batch, "network")
-        self.rewind.keep(self.batch)
+        self.rewind.keep(self.batch, self._seconds())
 
     def _diverged(self, batch: int, what: str) -> DivergenceError:
         """The error, with the layer where it began: found by doing the last updates again."""

@@ -6,12 +6,16 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 
+import torch
+from torch import Tensor
+
 from darkcfg.data.augmentation import Batch
 from darkcfg.engine.events import LayerSeen, LayersSeen
 from darkcfg.engine.layerstats import measure
 from darkcfg.engine.sidepass import SidePass
 from darkcfg.engine.step import Step
 from darkcfg.language.plan import Plan
+from darkcfg.network.assembly import Network
 
 LARGEST_SHARE = 0.02
 """Of the run's time that looking may take."""
@@ -45,6 +49,8 @@ class Watch:
         self.images = max(min(2, step.mini_batch), min(few, _MOST_VALUES // max(1, step.net.plan.activation_values)))
         self._side: SidePass | None = None
         self._batch: Batch | None = None
+        self._before: dict[str, Tensor] = {}
+        self._begun: int | None = None
         self._spent = 0.0
         self._first: dict[int, LayerSeen] = {}
         self._said: set[int] = set()
@@ -56,6 +62,26 @@ class Watch:
             self._side, self._batch = SidePass(self._step.net), self._step.samples(self.images)
         return self._side, self._batch
 
+    @property
+    def net(self) -> Network:
+        """That of the run."""
+        return self._step.net
+
+    @torch.no_grad()
+    def begin_update(self, batch: int) -> None:
+        """Remember the parameters before update `batch`, so that what it adds to them can be seen."""
+        parameters = {name: parameter.detach() for name, parameter in self._step.net.named_parameters()}
+        self._before = self._before or {name: torch.empty_like(parameter) for name, parameter in parameters.items()}
+        torch._foreach_copy_(list(self._before.values()), list(parameters.values()))
+        self._begun = batch
+
+    def updates(self, batch: int) -> dict[str, Tensor]:
+        """What update `batch`, the last one, has added to each parameter; nothing where its beginning was not seen."""
+        if batch != self._begun:
+            return {}
+        parameters = self._step.net.named_parameters()
+        return {name: parameter.detach() - self._before[name] for name, parameter in parameters}
+
     def look(self, epoch: int, batch: int, seconds: float, *, always: bool = False) -> LayersSeen | None:
         """Every layer after update `batch`, `seconds` into the run; None when looking has taken its share of them."""
         if not self._share or (self._spent > self._share * seconds and not always):
@@ -63,7 +89,7 @@ class Watch:
         began = time.perf_counter()
         side, images = self.ready()
         flow = side.run(images)
-        seen = LayersSeen(epoch, batch, self.images, float(flow.loss), measure(flow))
+        seen = LayersSeen(epoch, batch, self.images, float(flow.loss), measure(flow, self.updates(batch)))
         self._first = self._first or {layer.layer: layer for layer in seen.layers}
         self._spent += time.perf_counter() - began
         self.last = seen

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 
 from darkcfg.engine.events import Event, FlowSeen, LayerFlow
@@ -18,9 +19,12 @@ def flow_lines(event: FlowSeen) -> Iterator[str]:
         yield f"[Debug] Mean absolute values, from an extra pass of {images}, always the same, that leaves no trace:"
         yield "[Debug] through the plain modules in fp32 and training mode, without dropout, after the update that is named."
         yield "[Debug] Gradients are of the mean loss. The diff of [Update] is what that update added to the parameter."
-        yield f"[Debug] After the first update, then at each evaluation, at most one in {event.least_seconds:g} s."
+        yield (
+            f"[Debug] After the first {counted(event.first_updates, 'update')}, then at evaluations at least "
+            f"{event.least_seconds:g} s apart, and every {event.most_seconds:g} s between them."
+        )
     if event.left_out:
-        yield f"[Debug] {counted(event.left_out, 'evaluation')} left out: at most one in {event.least_seconds:g} s"
+        yield f"[Debug] {counted(event.left_out, 'evaluation')} left out: less than {event.least_seconds:g} s after the one before"
     yield f"[Debug] After batch {event.batch}, epoch {event.epoch}: loss {event.loss:.6g}"
     for layer in event.layers:
         yield from _forward(layer)
@@ -28,9 +32,8 @@ def flow_lines(event: FlowSeen) -> Iterator[str]:
         yield from _backward(layer)
     for layer in event.layers:
         for number, blob in enumerate(layer.blobs):
-            yield (
-                f"[Update] {_place(layer)}, param blob {number} ({blob.name}) data: {blob.data:.6g}; diff: {blob.update:.6g}"
-            )
+            diff = "not known" if blob.update is None else f"{blob.update:.6g}"
+            yield f"[Update] {_place(layer)}, param blob {number} ({blob.name}) data: {blob.data:.6g}; diff: {diff}"
 
 
 def _forward(layer: LayerFlow) -> Iterator[str]:
@@ -38,8 +41,9 @@ def _forward(layer: LayerFlow) -> Iterator[str]:
     for number, blob in enumerate(layer.blobs):
         yield f"[Forward] {_place(layer)}, param blob {number} ({blob.name}) data: {blob.data:.6g}"
     if layer.norm:
-        yield f"[BatchNorm] {_place(layer)}, mean of each channel: {_row(layer.norm.mean)}"
-        yield f"[BatchNorm] {_place(layer)}, variance of each channel: {_row(layer.norm.variance)}"
+        for field in fields(layer.norm):
+            if values := getattr(layer.norm, field.name):
+                yield f"[BatchNorm] {_place(layer)}, {field.name.replace('_', ' ')} of each channel: {_row(values)}"
 
 
 def _backward(layer: LayerFlow) -> Iterator[str]:

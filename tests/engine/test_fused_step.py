@@ -5,7 +5,7 @@ Without a GPU the kernels run in Triton's interpreter (tests/conftest.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
@@ -42,7 +42,7 @@ from darkcfg.engine.capture import CaptureError
 from darkcfg.engine.fused.layers import FusedNorm
 from darkcfg.engine.fused.minibatch import FusedPass
 from darkcfg.engine.kernels import norm, stem
-from darkcfg.engine.runtime import Runtime
+from darkcfg.engine.runtime import Runtime, repeatable
 from darkcfg.engine.step import Step
 from darkcfg.language.errors import DarkcfgError
 from darkcfg.network.assembly import Network, build
@@ -85,6 +85,13 @@ NETWORKS: dict[str, str] = {
     "centred gradients": conv(8, grad_centr=1) + conv(8, grad_centr=1) + head(3),
     "dropout": conv(8) + section("dropout", probability=0.0) + conv(8) + head(3),
 }
+
+
+@pytest.fixture(autouse=True)
+def exact_products() -> Iterator[None]:
+    """Elsewhere `choose_runtime` says so: torch's convolutions on a GPU take tf32 for fp32 by themselves."""
+    with repeatable():
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -189,7 +189,7 @@ def test_a_watched_run_is_the_same_to_the_last_bit(
     alone, events = train(replace(job_of(plan, data, tmp_path / "alone", runtime), watch=0))
     seen, watched = train(replace(job_of(plan, data, tmp_path / "watched", runtime), watch=math.inf, debug_info=True))
     assert sum(isinstance(event, LayersSeen) for event in watched) == 6
-    assert sum(isinstance(event, FlowSeen) for event in watched) == 2
+    assert sum(isinstance(event, FlowSeen) for event in watched) >= 4
     assert rows_of(watched) == rows_of(events)
     assert_same_state(named_state(seen.step), named_state(alone.step))
 

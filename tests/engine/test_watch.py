@@ -350,12 +350,12 @@ def test_what_is_not_finite_in_a_pass_is_found_in_its_order() -> None:
 
 def test_the_values_of_debug_info() -> None:
     step = step_of(plan_of(residual(), momentum=0, decay=0), DATA.train)
-    debug = DebugInfo(Watch(step, 80, 1.0), step.net)
-    debug.begin_update()
+    watch = Watch(step, 80, 1.0)
+    debug = DebugInfo(watch)
+    watch.begin_update(1)
     before = {name: p.detach().clone() for name, p in step.net.named_parameters()}
     step.run()
-    seen = debug.look(1, 1, always=True)
-    assert seen
+    seen = debug.look(1, 1)
     assert seen.is_first
 
     twin = build(step.net.plan, seed=0).train()
@@ -378,6 +378,9 @@ def test_the_values_of_debug_info() -> None:
     first = seen.layers[0].norm
     assert first
     torch.testing.assert_close(torch.tensor([first.mean, first.variance]), twin.layers[0].bn.batch)
+    norm = step.net.layers[0].bn
+    torch.testing.assert_close(torch.tensor([first.rolling_mean, first.rolling_variance]), norm.rolling)
+    torch.testing.assert_close(torch.tensor([first.scale, first.bias]), torch.stack([norm.weight, norm.bias]))
     assert [blob.name for blob in seen.layers[0].blobs] == ["weight", "scale", "bias"]
     assert seen.layers[0].bottoms == ()  # the image takes no gradient
     # Layer 0 is read by layer 1 and by the shortcut: what both give back adds up to its gradient.
@@ -390,5 +393,50 @@ def test_the_values_of_debug_info() -> None:
 def test_debug_info_says_what_it_leaves_out(tmp_path: Path) -> None:
     _, events = train(replace(job_of(plan_of(epochs=5), DATA, tmp_path), debug_info=True))
     seen = [event for event in events if isinstance(event, FlowSeen)]
-    # All of it within the seconds that lie between two of them: after the first update and at the end only.
-    assert [(event.batch, event.is_first, event.left_out) for event in seen] == [(1, True, 0), (25, False, 4)]
+    # All of it within the seconds that lie between two of them: after the first updates and at the end only.
+    assert [(event.batch, event.left_out) for event in seen] == [(1, 0), (2, 0), (3, 0), (25, 4)]
+    assert [event.is_first for event in seen] == [True, False, False, False]
+
+
+def test_debug_info_between_evaluations_and_once_an_update(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr("darkcfg.engine.debuginfo.time.monotonic", lambda: now)
+    debug = DebugInfo(Watch(step_of(plan_of(), DATA.train), 80, 1.0))
+    for batch in (1, 2, 3):
+        assert debug.is_due(batch, evaluated=False)
+        debug.look(1, batch)
+    assert not debug.is_due(3, evaluated=True, is_last=True)  # it has been shown
+    now = 9
+    assert not debug.is_due(4, evaluated=True)
+    now = 11
+    assert debug.is_due(5, evaluated=True)
+    assert not debug.is_due(5, evaluated=False)
+    now = 61
+    assert debug.is_due(6, evaluated=False)
+    assert debug.look(1, 6).left_out == 1
+
+
+def test_what_an_update_adds_is_known_where_its_beginning_was_seen() -> None:
+    step = step_of(plan_of(plain(), momentum=0, decay=0), DATA.train)
+    watch = Watch(step, 80, math.inf)
+    step.run()
+    seen = watch.look(1, 1, 1.0)
+    assert seen
+    assert {layer.update_ratio for layer in seen.layers} == {None}
+    before = step.net.layers[0].weight.detach().clone()
+    watch.begin_update(2)
+    step.run()
+    seen = watch.look(1, 2, 1.0)
+    assert seen
+    after = step.net.layers[0].weight.detach()
+    assert seen.layers[0].update_ratio == pytest.approx(((after - before).norm() / after.norm()).item(), rel=1e-4)
+    assert seen.layers[2].update_ratio is None  # [avgpool] has no weight
+    step.run()
+    assert watch.updates(3) == {}  # not what two updates add
+
+
+def test_every_look_of_a_run_knows_the_update_before_it(tmp_path: Path) -> None:
+    _, events = train(watched(job_of(plan_of(epochs=3), DATA, tmp_path), debug=False))
+    ratios = [layer.update_ratio for look in looks(events) for layer in look.layers if layer.weight_norm is not None]
+    assert len(ratios) == 15
+    assert all(ratios)
