@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from engine.samples import streamed
 from numpy.typing import NDArray
 
 from darkcfg.data.dataset import Dataset, Split
@@ -173,6 +175,17 @@ def test_one_pixel_makes_another_image_that_is_nearly_the_same(digits: Dataset) 
     assert report.shared == 0
     assert report.near >= 30
     assert report.compared == len(digits.test)
+
+
+def test_files_that_only_begin_and_end_alike_are_different_images(digits: Dataset, tmp_path: Path) -> None:
+    few = replace(digits, train=digits.train.take(np.arange(30)), test=digits.test.take(np.arange(20)))
+    copies = np.concatenate([few.test.images, few.train.images[:5]])
+    test = Split(copies, np.concatenate([few.test.labels, few.train.labels[:5]]))
+    coloured = [replace(split, images=np.repeat(split.images, 3, axis=1)) for split in (few.train, test)]
+    in_files = streamed(replace(few, train=coloured[0], test=coloured[1]), tmp_path)  # all with the same print
+    report = examine(in_files).duplicates
+    assert (report.train, report.shared) == (0, 5)
+    assert report.examples == ((0, 20), (1, 21), (2, 22))
 
 
 def test_a_set_without_test_images(digits: Dataset) -> None:

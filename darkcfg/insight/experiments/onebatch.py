@@ -27,7 +27,7 @@ CAREFUL = 10.0
 RISEN = 1.5
 """Times the first loss, or that of guessing."""
 _POINTS = 200
-_AVERAGED = 5
+_AVERAGED = 3
 
 
 @dataclass(frozen=True)
