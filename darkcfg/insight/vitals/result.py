@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+BLOWN_UP = 3.0
+"""Times the first loss: a rate that is merely high makes the loss waver, one that is too high multiplies it."""
 
 Channels = NDArray[np.float64]
 """(channels,) one number for each channel."""
@@ -44,6 +48,9 @@ class Flow:
     """Of the derivative with respect to the outputs, how many are NaN or infinite."""
     broken_parameters: int
     """The same of the layer's own parameters and statistics."""
+    update: float | None = None
+    """What the first update at the cfg's highest rate would move the weights by, over their norm; None where nothing moves,
+    or where nobody asked."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +71,7 @@ class Norm:
     batch_variance: Channels
     scale: Channels
     bias: Channels
+    eps: float = 1e-5
 
 
 @dataclass(frozen=True)
@@ -75,6 +83,10 @@ class Block:
     branch: float
     """Root of the mean square of the branch, as it is added."""
     identity: float
+    """The same of what passes by."""
+    branch_gradient: float = math.nan
+    """Norm, for one image, of the gradient that the block's input gets through the branch; and through whatever else reads it."""
+    identity_gradient: float = math.nan
     """The same of what passes by."""
 
     @property
@@ -95,6 +107,8 @@ class Answers:
     """(classes,) how often each class came first."""
     truth: NDArray[np.int64]
     """(classes,) how often each is right."""
+    evaluated: int | None = None
+    """As `right`, in evaluation mode, where the rolling statistics are used; None for a network whose are not warmed up."""
 
 
 @dataclass(frozen=True)
@@ -108,3 +122,18 @@ class Vitals:
     answers: Answers
     broken_pixels: int
     """Of the normalised images, how many values are NaN or infinite."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A few updates of the fresh network on one mini-batch, the rate rising to `rate` at the fourth."""
+
+    rate: float
+    losses: tuple[float, ...]
+    """Mean over the images, before each update and after the last; ends where it is no number."""
+
+    def blows_up(self, classes: int) -> bool:
+        """Whether the loss ends far above where it began, and above guessing."""
+        if not math.isfinite(self.losses[-1]):
+            return True
+        return min(self.losses[-3:]) > BLOWN_UP * max(self.losses[0], math.log(max(2, classes)))
