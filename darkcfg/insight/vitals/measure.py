@@ -33,8 +33,12 @@ def measure_vitals(net: Network, split: Split, device: torch.device) -> Vitals:
     """
     count = max(2, min(_MOST_IMAGES, len(split), _MOST_VALUES // max(1, net.plan.activation_values)))
     batch = split.take(np.unique(np.linspace(0, len(split) - 1, count).astype(np.int64))).held()
-    images = scale(to_device(torch.from_numpy(batch.images), device))
-    return vitals_of(net, images, torch.from_numpy(batch.labels).to(device))
+    return vitals_of(net, *scaled(batch, device))
+
+
+def scaled(batch: Split, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Images (N, C, H, W) in [0, 1] and labels (N,) on the device, of a split that is held in memory."""
+    return scale(to_device(torch.from_numpy(batch.images), device)), torch.from_numpy(batch.labels).to(device)
 
 
 def vitals_of(net: Network, images: Tensor, labels: Tensor) -> Vitals:
