@@ -50,8 +50,10 @@ class _Subject:
     measured: str
 
 
-def check_gradients(net: Network, x: Tensor, truth: Tensor, seed: int = 0) -> tuple[GradientResult, ...]:
-    """Check every layer, at the inputs it gets from some of the images and at generated ones.
+def check_gradients(
+    net: Network, x: Tensor, truth: Tensor, seed: int = 0, wanted: Callable[[Layer], bool] = lambda _: True
+) -> tuple[GradientResult, ...]:
+    """Check every `wanted` layer, at the inputs it gets from some of the images and at generated ones.
 
     The network is left as it is, and so is torch's random generator.
 
@@ -60,6 +62,7 @@ def check_gradients(net: Network, x: Tensor, truth: Tensor, seed: int = 0) -> tu
         x: images (N, C, H, W) in [0, 1], N at least 2 where there is batch norm; a few are taken.
         truth: (N, classes).
         seed: of directions and generated inputs.
+        wanted: which layers to check; all without it.
 
     Returns:
         one result for each gradient of each layer, in the order of the layers.
@@ -76,6 +79,8 @@ def check_gradients(net: Network, x: Tensor, truth: Tensor, seed: int = 0) -> tu
         # As in training, for a dropout's backward pass is one too; each evaluation draws the same.
         modules = [copy.deepcopy(module).train() for _, module in twin.layer_modules()]
         for (layer, _), module in zip(twin.layer_modules(), modules, strict=True):
+            if not wanted(layer):
+                continue
             sources = twin.wiring.sources[layer.index]
             real = [_off_kinks(outputs[source], generator) for source in sources]
             made = [torch.randn(part.shape, generator=generator, dtype=part.dtype) for part in real]

@@ -3,5 +3,5 @@
 result   what was read, as plain data: all that `report/` and the rules of findings/ see
 measure  one pass forward and backward, reduced at once
 reading  the tensors of one layer as numbers
-update   by how much the cfg's rate would move the weights, and whether the fresh network bears it
+update   by how much the cfg's rate would move the weights
 """

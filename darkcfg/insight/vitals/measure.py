@@ -33,8 +33,12 @@ def measure_vitals(net: Network, split: Split, device: torch.device) -> Vitals:
         DataError: images in files turn out to be broken, and are not to be skipped.
     """
     batch = split.take(evenly_spaced(net, len(split))).held()
-    images = scale(to_device(torch.from_numpy(batch.images), device))
-    return vitals_of(net, images, torch.from_numpy(batch.labels).to(device))
+    return vitals_of(net, *scaled(batch, device))
+
+
+def scaled(batch: Split, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Images (N, C, H, W) in [0, 1] and labels (N,) on the device, of a split that is held in memory."""
+    return scale(to_device(torch.from_numpy(batch.images), device)), torch.from_numpy(batch.labels).to(device)
 
 
 def evenly_spaced(net: Network, images: int, wanted: int = MOST_IMAGES) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -46,13 +50,10 @@ def evenly_spaced(net: Network, images: int, wanted: int = MOST_IMAGES) -> np.nd
 def vitals_of(net: Network, images: Tensor, labels: Tensor, pace: Pace | None = None) -> Vitals:
     """Look at the network on images (N, C, H, W) in [0, 1] of classes (N,), on the network's device.
 
-    With `pace` also how far an update moves the weights. What evaluation mode says is left out for a network that came
-    from no file: its rolling statistics mean nothing yet.
+    With `pace` also how far an update moves the weights.
     """
     twin = twin_of(net, torch.float32).to(images.device)
     outputs, answers = _pass(twin, images, labels)
-    if net.origin is not None:
-        answers = replace(answers, evaluated=_evaluated(net, images, labels))
     layers = twin.layer_modules()
     blocks = tuple(
         block_of(layer, module, [outputs[source] for source in twin.wiring.sources[layer.index]], outputs[layer.index])
@@ -82,19 +83,6 @@ def _pass(twin: Network, images: Tensor, labels: Tensor) -> tuple[dict[int, Tens
     predicted, true = (torch.bincount(found, minlength=classes).cpu().numpy() for found in (best, labels))
     answers = Answers(float(costs.loss) / len(images), int((best == labels).sum()), predicted, true)
     return {IMAGE: twin.prepare(images), **outputs}, answers
-
-
-@torch.no_grad()
-def _evaluated(net: Network, images: Tensor, labels: Tensor) -> int:
-    """How many answers are right in evaluation mode."""
-    mode = net.training
-    with repeatable():
-        right = sum(
-            int((net.eval().log_probabilities(few).argmax(1) == truth).sum())
-            for few, truth in zip(images.split(64), labels.split(64), strict=True)
-        )
-    net.train(mode)
-    return right
 
 
 def _norms(net: Network, twin: Network) -> Iterator[tuple[int, BatchNorm, BatchNorm]]:

@@ -8,9 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-BLOWN_UP = 3.0
-"""Times the first loss: a rate that is merely high makes the loss waver, one that is too high multiplies it."""
-
 Channels = NDArray[np.float64]
 """(channels,) one number for each channel."""
 
@@ -107,8 +104,6 @@ class Answers:
     """(classes,) how often each class came first."""
     truth: NDArray[np.int64]
     """(classes,) how often each is right."""
-    evaluated: int | None = None
-    """As `right`, in evaluation mode, where the rolling statistics are used; None for a network whose are not warmed up."""
 
 
 @dataclass(frozen=True)
@@ -122,18 +117,3 @@ class Vitals:
     answers: Answers
     broken_pixels: int
     """Of the normalised images, how many values are NaN or infinite."""
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A few updates of the fresh network on one mini-batch, the rate rising to `rate` at the fourth."""
-
-    rate: float
-    losses: tuple[float, ...]
-    """Mean over the images, before each update and after the last; ends where it is no number."""
-
-    def blows_up(self, classes: int) -> bool:
-        """Whether the loss ends far above where it began, and above guessing."""
-        if not math.isfinite(self.losses[-1]):
-            return True
-        return min(self.losses[-3:]) > BLOWN_UP * max(self.losses[0], math.log(max(2, classes)))

@@ -1,4 +1,4 @@
-"""What the cfg's learning rate does: how far one update moves the weights, and whether the fresh network bears it."""
+"""How far one update at the cfg's learning rate moves the weights."""
 
 from __future__ import annotations
 
@@ -10,21 +10,12 @@ import torch
 from torch import Tensor
 
 from darkcfg.engine.optimizers import Update
-from darkcfg.engine.runtime import repeatable
-from darkcfg.insight.twin import twin_of
-from darkcfg.insight.vitals.result import Trial
 from darkcfg.language.plan import Plan
 from darkcfg.language.schedule import epoch_images, learning_rate, run_batches, warmup_batches
-from darkcfg.network.assembly import Network, build
+from darkcfg.network.assembly import Network
 
 _LOOKED_AT = 2000
 """Updates whose rates are looked at, evenly spaced, to find the highest."""
-_UPDATES = 8
-_RISE = 4
-"""Updates in which the rate of a trial rises, as warm-ups do."""
-_IMAGES = 32
-_SMALLER = 0.1
-_TRIALS = 3
 
 
 @dataclass(frozen=True)
@@ -59,62 +50,14 @@ def update_ratios(twin: Network, pace: Pace) -> dict[int, float]:
         and module.weight.grad is not None
     }
     before = {index: weight.detach().clone() for index, weight in weights.items()}
-    _Mover(twin, pace)(1.0)
+    update = Update(twin, pace.batches_per_epoch, pace.batches)
+    for group in update.groups:  # the rule alone: averages and slow weights would mix in other weights
+        group.set_rate(torch.tensor(pace.rate, device=update.device), torch.tensor(pace.batch, device=update.device))
+    for optimizer in update.optimizers:
+        optimizer.step()
     with torch.no_grad():
         return {
             index: float((weight - before[index]).norm() / before[index].norm())
             for index, weight in weights.items()
             if before[index].any()
         }
-
-
-def try_rates(plan: Plan, images: Tensor, labels: Tensor, pace: Pace) -> tuple[Trial, ...]:
-    """A trial at the cfg's highest rate; where the loss does not stand it, others at a tenth and a hundredth.
-
-    Args:
-        plan: whose fresh network is trained, away from the one that is looked at.
-        images: (N, C, H, W) in [0, 1]; a few are taken.
-        labels: (N,).
-        pace: of the run.
-    """
-    trials: list[Trial] = []
-    for number in range(_TRIALS):
-        trials.append(_trial(plan, images[:_IMAGES], labels[:_IMAGES], pace, _SMALLER**number))
-        if not trials[-1].blows_up(plan.outputs):
-            break
-    return tuple(trials)
-
-
-def _trial(plan: Plan, images: Tensor, labels: Tensor, pace: Pace, factor: float) -> Trial:
-    net = build(plan, seed=0).to(images.device)
-    with repeatable():
-        if getattr(plan.layers[0].spec, "whitening", False):
-            net.whiten(images)
-        twin, truth = twin_of(net, torch.float32), torch.nn.functional.one_hot(labels, plan.outputs).float()
-        mover, losses = _Mover(twin, pace), []
-        for number in range(_UPDATES + 1):
-            costs = twin.costs(images, truth)
-            losses.append(float(costs.loss) / len(images))
-            if number == _UPDATES or not math.isfinite(losses[-1]):
-                break
-            (costs.objective / len(images)).backward()
-            mover(factor * min(1.0, (number + 1) / _RISE))
-    return Trial(factor * pace.rate, tuple(losses))
-
-
-class _Mover:
-    """Updates of a network by its cfg's optimizer; only what moves weights, no averages."""
-
-    def __init__(self, net: Network, pace: Pace) -> None:
-        self._pace = pace
-        self._update = Update(net, pace.batches_per_epoch, pace.batches)
-        self._device = self._update.device
-
-    def __call__(self, factor: float) -> None:
-        """One update at `factor` times the highest rate, and no gradients left."""
-        rate, batch = (torch.tensor(float(value), device=self._device) for value in (factor * self._pace.rate, self._pace.batch))
-        for group in self._update.groups:
-            group.set_rate(rate, batch)
-        for optimizer in self._update.optimizers:
-            optimizer.step()
-        self._update.forget_gradients()
