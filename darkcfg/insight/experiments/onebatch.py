@@ -1,0 +1,181 @@
+"""Learning one batch by heart, at the cfg's rate and at others: can the network learn at all, and at what rate?"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, replace
+from math import isfinite, log
+
+from torch import Tensor
+
+from darkcfg.engine.trainer import Trainer
+from darkcfg.insight.experiments.score import on_device
+from darkcfg.insight.finding import Finding
+from darkcfg.language.plan import Plan
+from darkcfg.language.schedule import learning_rate, run_batches, warmup_batches
+from darkcfg.network.assembly import Network
+
+IMAGES, UPDATES, RAMP = 32, 30, 10
+LEARNT, FALLEN = 0.5, 0.9
+"""Times the loss of guessing, ln K: below it the batch is learnt by heart, or at least begun."""
+FACTORS = (1.0, 0.1, 10.0)
+_POINTS = 200
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The losses of one batch over some updates at one rate."""
+
+    rate: float
+    losses: tuple[float, ...]
+    """Of each update before it; ends where one is not finite."""
+    guess: float
+    """ln K."""
+
+    @property
+    def diverged(self) -> bool:
+        """Whether the loss became infinite or no number."""
+        return not isfinite(self.losses[-1])
+
+    @property
+    def last(self) -> float:
+        """Mean of the last five losses; infinite where they are not finite."""
+        ends = self.losses[-5:]
+        return sum(ends) / len(ends) if not self.diverged else float("inf")
+
+    @property
+    def learnt(self) -> bool:
+        """Whether the batch was learnt, or nearly so."""
+        return self.last < LEARNT * self.guess
+
+    @property
+    def fallen(self) -> bool:
+        """Whether the loss went clearly below that of guessing, or of where it began."""
+        return self.last < FALLEN * min(self.guess, max(self.losses[0], LEARNT * self.guess)) or self.learnt
+
+    def __str__(self) -> str:
+        """As it is shown."""
+        if self.diverged:
+            return f"at rate {self.rate:.3g} the loss is no number after {len(self.losses) - 1} updates"
+        return f"at rate {self.rate:.3g} from {self.losses[0]:.4g} to {self.last:.4g} in {len(self.losses)} updates"
+
+
+@dataclass(frozen=True)
+class OneBatch:
+    """Trials by the factor on the cfg's highest rate: 1, and, where that did not learn the batch, 0.1 and 10."""
+
+    trials: dict[float, Trial]
+    images: int
+    line: int
+    """Of the learning rate."""
+
+    @property
+    def own(self) -> Trial:
+        """At the cfg's own rate."""
+        return self.trials[1.0]
+
+
+def overfit_one_batch(net: Network, x: Tensor, labels: Tensor, train_images: int) -> OneBatch:
+    """Update copies of a network on the same few images, by the cfg's own optimizer, in training mode.
+
+    Args:
+        net: stays as it is.
+        x: (N, C, H, W) in [0, 1], the first 32 are used.
+        labels: (N,) classes.
+        train_images: images of an epoch, which the schedule may need; the highest rate of the run is used, after a
+            short ramp where the cfg has a warm-up.
+
+    Raises:
+        UsageError: nothing is trained.
+    """
+    x, labels = on_device(net, x[:IMAGES]), labels[:IMAGES]
+    trials: dict[float, Trial] = {}
+    for factor in FACTORS:
+        trials[factor] = _trial(net, x, labels, factor * highest_rate(net.plan, train_images))
+        if trials[factor].learnt or (factor == FACTORS[1] and trials[1.0].fallen):
+            break
+    return OneBatch(trials, len(x), net.plan.net.span_of("learning_rate").line)
+
+
+def highest_rate(plan: Plan, images: int) -> float:
+    """The highest learning rate of the run."""
+    recipe = plan.net
+    batches = max(run_batches(recipe, images) or recipe.max_batches, 1)
+    warmup = warmup_batches(recipe, images)
+    numbers = {1 + (batches - 1) * point // _POINTS for point in range(_POINTS + 1)} | {warmup + 1}
+    return max(learning_rate(recipe, number, batches, warmup) for number in numbers)
+
+
+def _trial(net: Network, x: Tensor, labels: Tensor, rate: float) -> Trial:
+    twin = copy.deepcopy(net).float()
+    recipe = net.plan.net
+    ramp = RAMP if recipe.warmup_epochs or recipe.burn_in else 1
+    # The rate is set update by update below; muon's, which is a multiple of it, follows.
+    steady = replace(
+        recipe, batch=len(x), subdivisions=1, policy="constant", warmup_epochs=0.0, burn_in=0, max_batches=UPDATES,
+        ema_alpha=0.0, lookahead=False,
+    )  # fmt: skip
+    twin.plan = replace(net.plan, net=steady)
+    trainer = Trainer(twin, images=10**6)
+    # Layers whose first update comes later in the run take part from the start.
+    twin.seen = len(x) * max((group.first_batch for group in trainer.update.groups), default=0)
+    losses: list[float] = []
+    for number in range(1, UPDATES + 1):
+        trainer.recipe = replace(steady, learning_rate=rate * min(1.0, number / ramp))
+        losses.append(trainer.step(x, labels))
+        if not isfinite(losses[-1]):
+            break
+    return Trial(rate, tuple(losses), log(max(2, net.plan.outputs)))
+
+
+def one_batch_findings(result: OneBatch) -> tuple[Finding, ...]:
+    """A rate that is too high, or a network that cannot learn even one batch."""
+    own, lower, higher = (result.trials.get(factor) for factor in FACTORS)
+    assert own is not None
+    if own.learnt or (own.fallen and lower is not None and not lower.learnt):
+        return ()
+    measured = f"{result.images} images: " + "; ".join(map(str, result.trials.values()))
+    normal = f"a loss below {LEARNT * own.guess:.3g} (half of ln K) after {UPDATES} updates"
+    if lower is not None and lower.last < 0.8 * own.last and lower.fallen and not own.fallen:
+        return (
+            Finding(
+                "error",
+                "learning-rate-too-high",
+                "The learning rate is too high: the network learns a batch at a tenth of it, and not at its own",
+                measured,
+                normal,
+                "steps so large that each undoes the last",
+                f"learning_rate={own.rate / 10:.3g}, or warmup_epochs and batch_normalize=1",
+                None,
+                result.line,
+            ),
+        )
+    if own.fallen:
+        return ()
+    if higher is not None and higher.fallen:
+        return (
+            Finding(
+                "info",
+                "learning-rate-low",
+                "The network learns one batch faster at ten times its learning rate",
+                measured,
+                normal,
+                "a careful rate, or one for a much longer run",
+                f"try learning_rate={own.rate * 10:.3g}",
+                None,
+                result.line,
+            ),
+        )
+    return (
+        Finding(
+            "error",
+            "cannot-learn-one-batch",
+            "The network cannot learn even one batch by heart, at any rate that was tried",
+            measured,
+            normal,
+            "a gradient that does not arrive or is wrong, dead activations, a softmax before the softmax, or frozen layers",
+            "darkcfg check-gradients, and the findings about single layers",
+            None,
+            None,
+        ),
+    )
