@@ -107,7 +107,4 @@ def _diagnose(tested: Tested, images: int, seed: int, *, quiet: bool) -> Diagnos
         click.echo(f"note: {note}", err=True)
     options = tested.options()
     began_fresh = options.weights is None if tested.folder else tested.weights is None
-    return diagnose(
-        loaded.net, loaded.data, is_trained=tested.weights is not None, began_fresh=began_fresh, images=images,
-        resize=options.resize,
-    )  # fmt: skip
+    return diagnose(loaded.net, loaded.data, began_fresh=began_fresh, images=images, resize=options.resize)

@@ -36,13 +36,14 @@ _COLUMNS: tuple[Column[_Row], ...] = (
     Column("still", lambda row: f"{row.flow.values.still}/{row.flow.values.channels}", right=True),
     Column("gradient", lambda row: _size(row.flow.gradient), right=True),
     Column("ratio", lambda row: _size(row.flow.ratio), rank=1, right=True),
+    Column("update", lambda row: _size(row.flow.update), rank=1, right=True),
     Column("mean off", lambda row: _size(_median(row.norm.mean) if row.norm else None), rank=2, right=True),
     Column("dev. off", lambda row: _size(2 ** _median(row.norm.deviation) if row.norm else None), rank=2, right=True),
     Column("branch", lambda row: f"{row.block.share:.0%}" if row.block else ABSENT, rank=1, right=True),
 )
 _LEGEND = (
     "still: channels that give one value; gradient: of an image's loss, root mean square; ratio: norm of the weights' "
-    "gradient over theirs; mean off: batch mean minus rolling mean, in rolling deviations, and dev. off: deviation over the "
+    "gradient over theirs; update: what the first update at the highest rate moves them by, over their size; mean off: batch mean minus rolling mean, in rolling deviations, and dev. off: deviation over the "
     "rolling one, both the median of the channels; branch: its part of what a [shortcut] adds up"
 )
 
@@ -85,8 +86,11 @@ def _layer_json(row: _Row) -> dict[str, object]:
         "index": row.layer.index, "type": row.layer.type, "line": row.layer.line, "mean": _number(values.mean),
         "deviation": _number(values.deviation), "zeros": _number(values.zeros), "channels": values.channels,
         "still": values.still, "non_finite": values.non_finite, "gradient": _number(row.flow.gradient),
-        "ratio": _number(row.flow.ratio), "branch": _number(row.block.share) if row.block else None,
+        "ratio": _number(row.flow.ratio), "update": _number(row.flow.update),
     }  # fmt: skip
+    if row.block:
+        parts = ("branch", "identity", "branch_gradient", "identity_gradient")
+        found["block"] = {part: _number(getattr(row.block, part)) for part in parts}
     if norm:
         names = ("rolling_mean", "rolling_variance", "batch_mean", "batch_variance", "scale", "bias")
         found["bn"] = {name: [_number(value) for value in getattr(norm, name)] for name in names}
@@ -95,7 +99,8 @@ def _layer_json(row: _Row) -> dict[str, object]:
 
 def _rows(diagnosis: Diagnosis) -> list[_Row]:
     vitals = diagnosis.subject.vitals
-    norms = {norm.layer: norm for norm in vitals.norms}
+    # Rolling statistics of a network that was never trained are no figures to compare with.
+    norms = {norm.layer: norm for norm in vitals.norms if diagnosis.subject.is_trained}
     blocks = {block.layer: block for block in vitals.blocks}
     return [
         _Row(layer, flow, norms.get(layer.index), blocks.get(layer.index))
@@ -119,6 +124,7 @@ def _finding(finding: Finding, columns: int) -> list[str]:
     facts = (
         ("where", ", ".join(place)), ("measured", finding.measured), ("normal", finding.normal),
         ("likely cause", finding.cause), ("try", finding.advice),
+        ("follows", "; ".join(f"{follows.says} [{follows.code}]" for follows in finding.consequences)),
     )  # fmt: skip
     return [
         *hanging(f"{finding.severity}: ", f"{finding.says} [{finding.code}]", columns),

@@ -13,9 +13,10 @@ from darkcfg.data.augmentation import scale, to_device
 from darkcfg.data.dataset import Split
 from darkcfg.engine.runtime import repeatable
 from darkcfg.insight.twin import twin_of
+from darkcfg.insight.vitals.pace import Pace
 from darkcfg.insight.vitals.reading import block_of, broken, flow_of, norm_of
 from darkcfg.insight.vitals.result import Answers, Vitals
-from darkcfg.insight.vitals.update import Pace, update_ratios
+from darkcfg.insight.vitals.update import update_ratios
 from darkcfg.language.plan import IMAGE
 from darkcfg.network.assembly import Network
 from darkcfg.network.batchnorm import BatchNorm

@@ -51,8 +51,12 @@ def norm_of(index: int, rolling: BatchNorm, batch: BatchNorm, output: Tensor) ->
         _channels((mean - rolling_mean) / deviation),
         _channels(((variance + rolling.eps).sqrt() / deviation).log2()),
         _channels((activity / activity.median()).log2()),
-        *map(_channels, (rolling_mean, rolling_variance, mean, variance, rolling.weight, rolling.bias)),
-        rolling.eps,
+        _channels(rolling_mean),
+        _channels(rolling_variance),
+        _channels(mean),
+        _channels(variance),
+        _channels(rolling.weight),
+        _channels(rolling.bias),
     )
 
 

@@ -68,7 +68,6 @@ class Norm:
     batch_variance: Channels
     scale: Channels
     bias: Channels
-    eps: float = 1e-5
 
 
 @dataclass(frozen=True)
