@@ -11,15 +11,15 @@ from torch import Tensor
 from darkcfg.engine.trainer import Trainer
 from darkcfg.insight.experiments.score import on_device
 from darkcfg.insight.finding import Finding
-from darkcfg.language.plan import Plan
-from darkcfg.language.schedule import learning_rate, run_batches, warmup_batches
+from darkcfg.insight.vitals.pace import Pace
 from darkcfg.network.assembly import Network
 
 IMAGES, UPDATES, RAMP = 32, 30, 10
 LEARNT, FALLEN = 0.5, 0.9
 """Times the loss of guessing, ln K: below it the batch is learnt by heart, or at least begun."""
+ENDS = 5
+"""Losses whose mean is where a trial ends."""
 FACTORS = (1.0, 0.1, 10.0)
-_POINTS = 200
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Trial:
 
     rate: float
     losses: tuple[float, ...]
-    """Of each update before it; ends where one is not finite."""
+    """Of each update before it; ends where one is not finite, or where the batch is learnt."""
     guess: float
     """ln K."""
 
@@ -39,8 +39,8 @@ class Trial:
 
     @property
     def last(self) -> float:
-        """Mean of the last five losses; infinite where they are not finite."""
-        ends = self.losses[-5:]
+        """Mean of the last losses; infinite where they are not finite."""
+        ends = self.losses[-ENDS:]
         return sum(ends) / len(ends) if not self.diverged else float("inf")
 
     @property
@@ -91,19 +91,10 @@ def overfit_one_batch(net: Network, x: Tensor, labels: Tensor, train_images: int
     x, labels = on_device(net, x[:IMAGES]), labels[:IMAGES]
     trials: dict[float, Trial] = {}
     for factor in FACTORS:
-        trials[factor] = _trial(net, x, labels, factor * highest_rate(net.plan, train_images))
+        trials[factor] = _trial(net, x, labels, factor * Pace.of(net.plan, train_images).rate)
         if trials[factor].learnt or (factor == FACTORS[1] and trials[1.0].fallen):
             break
     return OneBatch(trials, len(x), net.plan.net.span_of("learning_rate").line)
-
-
-def highest_rate(plan: Plan, images: int) -> float:
-    """The highest learning rate of the run."""
-    recipe = plan.net
-    batches = max(run_batches(recipe, images) or recipe.max_batches, 1)
-    warmup = warmup_batches(recipe, images)
-    numbers = {1 + (batches - 1) * point // _POINTS for point in range(_POINTS + 1)} | {warmup + 1}
-    return max(learning_rate(recipe, number, batches, warmup) for number in numbers)
 
 
 def _trial(net: Network, x: Tensor, labels: Tensor, rate: float) -> Trial:
@@ -119,13 +110,14 @@ def _trial(net: Network, x: Tensor, labels: Tensor, rate: float) -> Trial:
     trainer = Trainer(twin, images=10**6)
     # Layers whose first update comes later in the run take part from the start.
     twin.seen = len(x) * max((group.first_batch for group in trainer.update.groups), default=0)
-    losses: list[float] = []
+    guess, losses = log(max(2, net.plan.outputs)), list[float]()
     for number in range(1, UPDATES + 1):
         trainer.recipe = replace(steady, learning_rate=rate * min(1.0, number / ramp))
         losses.append(trainer.step(x, labels))
-        if not isfinite(losses[-1]):
+        trial = Trial(rate, tuple(losses), guess)
+        if trial.diverged or (number >= ramp + ENDS and trial.learnt):
             break
-    return Trial(rate, tuple(losses), log(max(2, net.plan.outputs)))
+    return trial
 
 
 def one_batch_findings(result: OneBatch) -> tuple[Finding, ...]:
