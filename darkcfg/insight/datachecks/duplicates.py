@@ -68,7 +68,7 @@ def find_duplicates(data: Dataset) -> Duplicates:
 def _hashes(split: Split) -> NDArray[np.uint64]:
     """A hash of each image: of its pixels, or of the parts of its file that the fingerprint of the data reads too."""
     values = split.files.prints if split.files else split.images
-    flat = np.ascontiguousarray(values).reshape(len(split), -1).view(np.uint8)
+    flat = np.ascontiguousarray(values).reshape(len(split), int(np.prod(values.shape[1:])))
     if rest := -flat.shape[1] % 8:
         flat = np.pad(flat, ((0, 0), (0, rest)))
     words = np.ascontiguousarray(flat).view(np.uint64)
@@ -83,7 +83,7 @@ def _hashes(split: Split) -> NDArray[np.uint64]:
 
 def _near(data: Dataset, shared: NDArray[np.int64]) -> tuple[list[tuple[int, int]], int]:
     """Rows of training and test image of near pairs, one for each test image, and how many test images were compared."""
-    if data.train.files or data.test.files or data.train.sizes is not None:
+    if data.train.files or data.test.files or data.train.sizes is not None or not len(data.train):
         return [], 0
     rows = np.setdiff1d(rows_of(data.test, NEAR_TEST_IMAGES), shared)
     train, test = data.train.images, images_at(data.test, rows)

@@ -43,7 +43,7 @@ def small(images: NDArray[np.uint8], side: int) -> NDArray[np.float32]:
     rows = np.add.reduceat(images, down, axis=2, dtype=np.uint32)
     sums = np.add.reduceat(rows, across, axis=3)
     area = np.diff([*down, height])[:, None] * np.diff([*across, width])
-    return np.asarray(sums / (255 * area), np.float32).reshape(len(images), -1)
+    return np.asarray(sums / (255 * area), np.float32).reshape(len(images), images.shape[1] * area.size)
 
 
 def _edges(pixels: int, tiles: int) -> NDArray[np.int64]:
