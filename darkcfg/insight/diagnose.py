@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -24,7 +24,7 @@ from darkcfg.insight.experiments.score import is_fresh
 from darkcfg.insight.finding import Finding
 from darkcfg.insight.findings.diagnosis import Diagnosis
 from darkcfg.insight.findings.look import findings_of
-from darkcfg.insight.findings.rank import ranked
+from darkcfg.insight.findings.rank import RECIPE, ranked
 from darkcfg.insight.findings.subject import Subject
 from darkcfg.insight.gradients.check import check_gradients
 from darkcfg.insight.gradients.result import GradientResult
@@ -38,6 +38,9 @@ _TORCHS_OWN = ("convolutional", "connected")
 """Sections whose backward pass is torch's; `darkcfg check-gradients` takes the time to check them too."""
 _TRIED = 128
 """Images of each experiment: five standard deviations of an accuracy are 22 points at most."""
+
+_WARM_UP = 300
+"""Updates: of what was in the rolling statistics before, .99^300 = 5 % is left."""
 
 
 @dataclass(frozen=True)
@@ -87,12 +90,13 @@ def judge(
         net.plan, vitals, not is_fresh(net), began_fresh, 0 < net.seen < train_images, pace,
         _gradients(start if _is_broken(vitals) else net, train) if not vitals.broken_pixels else (),
     )  # fmt: skip
-    found += findings_of(subject)
-    if not vitals.broken_pixels:
-        found += _of_the_recipe(start, train, train_images)
     if not _is_broken(vitals):
         found += _of_the_weights(net, train.first(_TRIED), test.first(_TRIED))
-    return Diagnosis(subject, ranked(found))
+    seen = tuple(findings_of(subject))
+    # Nobody learns what a broken network cannot; a recipe is blamed where it begins at a sound one.
+    if not any(finding.severity == "error" and (start is net or finding.code in RECIPE) for finding in seen):
+        found += _of_the_recipe(start, train, train_images)
+    return Diagnosis(subject, ranked([*found, *seen]))
 
 
 def _of_the_recipe(start: Network, train: Batch, train_images: int) -> Iterator[Finding]:
@@ -106,8 +110,13 @@ def _of_the_weights(net: Network, train: Batch, test: Batch) -> Iterator[Finding
     if is_fresh(net):
         return
     x, labels = train.images, train.labels
-    yield from recomputed_findings(recompute_statistics(net, x, x, labels))
-    yield from mode_findings(compare_modes(net, x, labels, test.images, test.labels))
+    of_statistics = (
+        *recomputed_findings(recompute_statistics(net, x, x, labels)),
+        *mode_findings(compare_modes(net, x, labels, test.images, test.labels)),
+    )
+    # As long as the weights still move fast, the statistics cannot but lag behind.
+    young = 0 < net.seen < _WARM_UP * net.plan.net.batch
+    yield from (replace(finding, severity="info") if young else finding for finding in of_statistics)
     yield from preparation_findings(compare_preparations(net, x, labels))
     yield from block_findings(without_branches(net, x, labels))
 

@@ -15,11 +15,12 @@ from darkcfg.insight.vitals.pace import Pace
 from darkcfg.network.assembly import Network
 
 IMAGES, UPDATES, RAMP = 32, 30, 10
-LEARNT, FALLEN = 0.5, 0.9
-"""Times the loss of guessing, ln K: below it the batch is learnt by heart, or at least begun."""
+LEARNT, FALLEN, RISEN = 0.5, 0.9, 2.0
+"""Times the loss of guessing, ln K: below it the batch is learnt by heart, or at least begun; above it things get worse."""
 ENDS = 5
 """Losses whose mean is where a trial ends."""
-FACTORS = (1.0, 0.1, 10.0)
+STEADY, RISING = (0.1, 10.0), (0.1, 0.01, 0.001)
+"""Factors on the cfg's rate that are tried after it; the second where the loss has risen."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,11 @@ class Trial:
         """Whether the loss went clearly below that of guessing, or of where it began."""
         return self.last < FALLEN * min(self.guess, max(self.losses[0], LEARNT * self.guess)) or self.learnt
 
+    @property
+    def risen(self) -> bool:
+        """Whether the loss ended far above where it began."""
+        return self.diverged or self.last > RISEN * max(self.losses[0], self.guess)
+
     def __str__(self) -> str:
         """As it is shown."""
         if self.diverged:
@@ -62,7 +68,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class OneBatch:
-    """Trials by the factor on the cfg's highest rate: 1, and, where that did not learn the batch, 0.1 and 10."""
+    """Trials by the factor on the cfg's highest rate: 1, and, where that did not learn the batch, others."""
 
     trials: dict[float, Trial]
     images: int
@@ -89,10 +95,12 @@ def overfit_one_batch(net: Network, x: Tensor, labels: Tensor, train_images: int
         UsageError: nothing is trained.
     """
     x, labels = on_device(net, x[:IMAGES]), labels[:IMAGES]
-    trials: dict[float, Trial] = {}
-    for factor in FACTORS:
-        trials[factor] = _trial(net, x, labels, factor * Pace.of(net.plan, train_images).rate)
-        if trials[factor].learnt or (factor == FACTORS[1] and trials[1.0].fallen):
+    rate = Pace.of(net.plan, train_images).rate
+    own = _trial(net, x, labels, rate)
+    trials = {1.0: own}
+    for factor in () if own.learnt else RISING if own.risen else STEADY:
+        trials[factor] = _trial(net, x, labels, factor * rate)
+        if trials[factor].learnt or ((own.fallen or own.risen) and trials[factor].fallen):
             break
     return OneBatch(trials, len(x), net.plan.net.span_of("learning_rate").line)
 
@@ -122,8 +130,12 @@ def _trial(net: Network, x: Tensor, labels: Tensor, rate: float) -> Trial:
 
 def one_batch_findings(result: OneBatch) -> tuple[Finding, ...]:
     """A rate that is too high, or a network that cannot learn even one batch."""
-    own, lower, higher = (result.trials.get(factor) for factor in FACTORS)
-    assert own is not None
+    own, higher = result.own, result.trials.get(10.0)
+    factor, lower = min(
+        ((factor, trial) for factor, trial in result.trials.items() if factor < 1),
+        key=lambda tried: tried[1].last,
+        default=(1.0, None),
+    )
     if own.learnt or (own.fallen and lower is not None and not lower.learnt):
         return ()
     measured = f"{result.images} images: " + "; ".join(map(str, result.trials.values()))
@@ -133,11 +145,11 @@ def one_batch_findings(result: OneBatch) -> tuple[Finding, ...]:
             Finding(
                 "error",
                 "learning-rate-too-high",
-                "The learning rate is too high: the network learns a batch at a tenth of it, and not at its own",
+                f"The learning rate is too high: the network learns a batch at {factor:g} times the rate, and not at its own",
                 measured,
                 normal,
                 "steps so large that each undoes the last",
-                f"learning_rate={own.rate / 10:.3g}, or warmup_epochs and batch_normalize=1",
+                f"learning_rate={own.rate * factor:.3g}, or warmup_epochs and batch_normalize=1",
                 None,
                 result.line,
             ),

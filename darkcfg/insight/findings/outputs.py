@@ -13,6 +13,8 @@ MANY_STILL = 0.5
 channel never stands still."""
 MANY_BOUNDED = 0.5
 """Share of values within a thousandth of an end of logistic or tanh, where the derivative is at most 2 thousandths."""
+FAINT = 1e-3
+"""Of the size of a layer's outputs, how much images change them; in the networks of cfg/ it is above a tenth."""
 ALL_BOUNDED = 0.95
 """From here on next to no gradient passes."""
 
@@ -67,7 +69,8 @@ def _cause(layer: Layer) -> str:
 
 
 def _was_alive(subject: Subject, layer: Layer) -> bool:
-    return any(source == IMAGE or not _is_still(subject, source) for source in layer.sources) and all(
+    """What fades away over many layers is no single layer's fault."""
+    return any(source == IMAGE or subject.flow(source).values.varies > FAINT for source in layer.sources) and all(
         source == IMAGE or not subject.flow(source).values.non_finite for source in layer.sources
     )
 

@@ -80,5 +80,5 @@ def _place(finding: Finding) -> tuple[int, int, int]:
 
 def _explains(cause: Finding, finding: Finding) -> bool:
     return (finding.code in EXPLAINS.get(cause.code, ()) and cause.code != finding.code) or (
-        cause.code == finding.code and cause.code in SIGNAL
+        cause.code == finding.code and cause.code in (*SIGNAL, *STATISTICS)
     )

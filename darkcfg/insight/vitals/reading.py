@@ -18,7 +18,7 @@ _BOUNDS: Mapping[str, tuple[float, ...]] = {
     "logistic": (0, 1), "loggy": (-1, 1), "tanh": (-1, 1), "hardtan": (-1, 1), "relu6": (6,),
 }  # fmt: skip
 """Where activations end; 0 of a relu6, as of a relu, is counted as zero."""
-_NEAR = 1e-3
+_NEAR, _TINY = 1e-3, 1e-30
 
 
 def flow_of(layer: Layer, module: LayerModule, output: Tensor, images: int) -> Flow:
@@ -98,6 +98,7 @@ def _values(layer: Layer, output: Tensor) -> Values:
         int((output.amax(over) == output.amin(over)).sum()),
         near,
         broken(output),
+        math.sqrt(float(variance.mean())) / max(_size(output), _TINY) if variance.isfinite().all() else math.nan,
     )
 
 

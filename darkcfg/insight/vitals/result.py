@@ -27,6 +27,8 @@ class Values:
     """The share within a thousandth of where a bounded activation ends; 0 for every other."""
     non_finite: int
     """How many are NaN or infinite."""
+    varies: float = 1.0
+    """Deviation within a channel, over the root of the mean square of all values: what images and places change of them."""
 
 
 @dataclass(frozen=True)
