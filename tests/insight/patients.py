@@ -16,7 +16,8 @@ from darkcfg.engine.trainer import Trainer
 from darkcfg.insight.diagnose import Batch, diagnose, judge
 from darkcfg.insight.findings.diagnosis import Diagnosis
 from darkcfg.insight.vitals.measure import scaled
-from darkcfg.language.plan import Plan
+from darkcfg.language.plan import Plan, read
+from darkcfg.language.zoo import find_cfg
 from darkcfg.network.assembly import Network, build
 
 SIZE, CLASSES = 8, 10
@@ -84,3 +85,14 @@ def looked_at(net: Network, *, began_fresh: bool = True, images: Tensor | None =
 
 def looked_at_with(net: Network, data: Dataset) -> Diagnosis:
     return diagnose(net, data, began_fresh=True)
+
+
+@cache
+def _colour() -> Batch:
+    cfg = read(find_cfg("res3"))
+    return Batch(*scaled(load_data(cfg, Options("digits"), download=False, progress=None).train, CPU))
+
+
+def colour(images: int) -> Batch:
+    """Digits as the cfgs of the package want them: 3 channels of 32 x 32."""
+    return _colour().first(images)

@@ -16,6 +16,7 @@ from insight.patients import (
     HEAD,
     STEM,
     batch,
+    colour,
     digits,
     looked_at,
     looked_at_with,
@@ -25,9 +26,13 @@ from insight.patients import (
 )  # fmt: skip
 
 from darkcfg.data.dataset import Dataset
+from darkcfg.engine.trainer import Trainer
+from darkcfg.insight.diagnose import judge
 from darkcfg.insight.finding import Finding
 from darkcfg.insight.findings.diagnosis import Diagnosis
-from darkcfg.language.plan import Plan
+from darkcfg.language.overrides import read_with
+from darkcfg.language.plan import Plan, read
+from darkcfg.language.zoo import find_cfg, package_cfgs
 from darkcfg.network.assembly import Network, build
 
 PLAIN = {"batch_normalize": 0}
@@ -249,3 +254,33 @@ def a_channel_below_zero() -> Network:
 )
 def test_what_is_healthy_is_not_blamed(make: Callable[[], Network]) -> None:
     assert errors_of(looked_at(make())) == []
+
+
+SLOW = ("airbench96", "res8", "res8-cifar100")
+"""Cfgs of the package whose updates of one batch take too long for a test."""
+
+
+@pytest.mark.parametrize("name", package_cfgs())
+def test_fresh_networks_of_the_package(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name in SLOW:
+        monkeypatch.setattr("darkcfg.insight.diagnose.one_batch_findings", lambda _: ())
+        monkeypatch.setattr("darkcfg.insight.diagnose.overfit_one_batch", lambda *_: None)
+    cfg = read(find_cfg(name))
+
+    found = judge(build(cfg, seed=0), colour(12), colour(12), 50_000, began_fresh=True)
+
+    assert found.findings == ()
+
+
+def test_res3_trained_on_digits() -> None:
+    cfg = read_with(find_cfg("res3"), ["net.batch=32", "net.label_smooth_eps=0"], epochs=1)
+    net = build(cfg, seed=0)
+    trainer, images = Trainer(net, images=32 * 24), colour(32 * 24)
+    for x, labels in zip(images.images.split(32), images.labels.split(32), strict=True):
+        trainer.step(x, labels)
+
+    found = judge(net, images.first(64), images.first(32), 32 * 24, began_fresh=True)
+
+    assert errors_of(found) == []
+    assert found.subject.is_trained
+    assert found.subject.vitals.answers.right > 0.6 * 64
