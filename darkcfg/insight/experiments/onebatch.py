@@ -11,8 +11,7 @@ from torch import Tensor
 from darkcfg.engine.trainer import Trainer
 from darkcfg.insight.experiments.score import mixed, on_device
 from darkcfg.insight.finding import Finding
-from darkcfg.language.plan import Plan
-from darkcfg.language.schedule import learning_rate, run_batches, warmup_batches
+from darkcfg.insight.vitals.pace import Pace
 from darkcfg.network.assembly import Network
 
 IMAGES, UPDATES, RAMP = 16, 30, 10
@@ -26,7 +25,6 @@ CAREFUL = 10.0
 """Times its rate at which a network may have to learn a batch without a warning."""
 RISEN = 1.5
 """Times the first loss, or that of guessing."""
-_POINTS = 200
 _AVERAGED = 3
 
 
@@ -66,11 +64,6 @@ class Trial:
         """Whether the loss rose far on the way."""
         return self.diverged or max(self.losses) > RISEN * max(self.losses[0], self.guess)
 
-    @property
-    def settled(self) -> bool:
-        """Whether more updates would tell nothing more."""
-        return self.diverged or (len(self.losses) >= _AVERAGED and self.last < ENOUGH * self.guess)
-
     def __str__(self) -> str:
         """As it is shown."""
         if self.diverged:
@@ -108,21 +101,12 @@ def overfit_one_batch(net: Network, x: Tensor, labels: Tensor, train_images: int
     """
     rows = mixed(len(x), IMAGES)
     x, labels = on_device(net, x[rows]), labels[rows]
-    rate = highest_rate(net.plan, train_images)
+    rate = Pace.of(net.plan, train_images).rate
     own = last = _trial(net, x, labels, rate)
     trials, others = {1.0: own}, iter(AFTER_A_JUMP if own.jumped else AFTER_A_STANDSTILL)
     while not last.fallen and (factor := next(others, None)):
         last = trials[factor] = _trial(net, x, labels, factor * rate)
     return OneBatch(trials, len(x), net.plan.net.span_of("learning_rate").line)
-
-
-def highest_rate(plan: Plan, images: int) -> float:
-    """The highest learning rate of the run."""
-    recipe = plan.net
-    batches = max(run_batches(recipe, images) or recipe.max_batches, 1)
-    warmup = warmup_batches(recipe, images)
-    numbers = {1 + (batches - 1) * point // _POINTS for point in range(_POINTS + 1)} | {warmup + 1}
-    return max(learning_rate(recipe, number, batches, warmup) for number in numbers)
 
 
 def _trial(net: Network, x: Tensor, labels: Tensor, rate: float) -> Trial:
@@ -142,7 +126,8 @@ def _trial(net: Network, x: Tensor, labels: Tensor, rate: float) -> Trial:
     for number in range(1, UPDATES + 1):
         trainer.recipe = replace(steady, learning_rate=rate * min(1.0, number / ramp))
         trial = replace(trial, losses=(*trial.losses, trainer.step(x, labels)))
-        if trial.settled:
+        # While the rate still rises, nothing is said about it.
+        if trial.diverged or (number >= ramp + _AVERAGED and trial.last < ENOUGH * trial.guess):
             break
     return trial
 
