@@ -74,7 +74,7 @@ def with_weights_of(net: Network, cfg: Plan) -> Network:
     other = build(cfg)
     other.load_state_dict(net.state_dict(), strict=False)
     other.seen = net.seen
-    other.statistics.follow_file()
+    other.statistics.follow_c()
     return other
 
 
