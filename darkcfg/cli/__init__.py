@@ -17,6 +17,7 @@ COMMANDS = {
     "train": "Train a network on images.",
     "test": "Evaluate a run, or a cfg with weights.",
     "print-arch": "Show every layer: shapes, parameters, FLOPs.",
+    "diagnose": "Find out why a network does not learn.",
     "report": "Write one HTML page about a run.",
     "plot": "Draw several runs into one chart.",
     "runs": "List the runs and what came of them.",

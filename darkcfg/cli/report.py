@@ -97,7 +97,8 @@ def _with_images(
     from dataclasses import replace
 
     from darkcfg.engine.testing import Tested, notes_of, ready
-    from darkcfg.insight.findings.rank import findings_of
+    from darkcfg.insight.findings.look import findings_of
+    from darkcfg.insight.findings.rank import ranked
     from darkcfg.insight.findings.subject import Subject
     from darkcfg.insight.mistakes import score_with_mistakes
     from darkcfg.insight.vitals.measure import measure_vitals
@@ -115,6 +116,6 @@ def _with_images(
         evaluation=evaluation,
         mistakes=mistakes,
         vitals=vitals,
-        findings=findings_of(Subject(content.plan, vitals, is_trained=True, began_fresh=began_fresh)),
+        findings=ranked(findings_of(Subject(content.plan, vitals, is_trained=True, began_fresh=began_fresh))),
         notes=notes_of(tested, loaded.data),
     )

@@ -71,17 +71,20 @@ class Rewind:
         self._batch, self._random = batch, random_states()
         self._spent += time.perf_counter() - began
 
-    def find(self, make_step: MakeStep, batch: int) -> Cause | None:
-        """What went wrong up to update `batch`; None where it does not show again."""
+    def find(self, make_step: MakeStep, batch: int, should_stop: Callable[[], bool] = lambda: False) -> Cause | None:
+        """What went wrong up to update `batch`; None where it does not show again, or not before `should_stop` says so.
+
+        That is asked once before each update.
+        """
         before = random_states()
         try:
             with suppress(torch.OutOfMemoryError, DarkcfgError):  # what is to be reported is the divergence
-                return self._find(make_step, batch)
+                return self._find(make_step, batch, should_stop)
             return None
         finally:
             restore_random(before)
 
-    def _find(self, make_step: MakeStep, batch: int) -> Cause | None:
+    def _find(self, make_step: MakeStep, batch: int, should_stop: Callable[[], bool]) -> Cause | None:
         runtime = self.step.runtime
         net = copy.deepcopy(self.step.net)
         average = Average(net, self.step.average.decay) if self.step.average else None
@@ -92,7 +95,7 @@ class Rewind:
             step.begin_optimizer()
             step.restore(self._put_back)
             restore_random(self._random)
-            return self._walk(step, batch) or self._as_it_is()
+            return self._walk(step, batch, should_stop) or self._as_it_is()
         finally:
             step.close()
 
@@ -101,11 +104,13 @@ class Rewind:
         for tensor, kept in zip(state, self._kept, strict=False):  # before the first update the rest is zero
             tensor.copy_(kept)
 
-    def _walk(self, step: Step, batch: int) -> Cause | None:
+    def _walk(self, step: Step, batch: int, should_stop: Callable[[], bool]) -> Cause | None:
         side = SidePass(step.net)
         state = [*step.net.state_dict().values(), step.net.statistics.t]
         healthy: tuple[LayerSeen, ...] = ()
         for number in range(self._batch + 1, batch + 1):
+            if should_stop():
+                return None
             shown = step.upcoming()
             if not healthy:
                 healthy = measure(side.run(shown[0], step.runtime.autocast()))

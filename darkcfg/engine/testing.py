@@ -29,7 +29,8 @@ class Tested:
     """What is to be tested, on what; flags left out come from the run."""
 
     plan: Plan
-    weights: Path
+    weights: Path | None
+    """None for a network as it begins."""
     folder: RunFolder | None
     data: str | None
     data_dir: Path | None
@@ -104,20 +105,20 @@ class Ready:
     device: torch.device
 
 
-def ready(tested: Tested, progress: ProgressSink | None) -> Ready:
-    """Load both.
+def ready(tested: Tested, progress: ProgressSink | None, seed: int = 0) -> Ready:
+    """Load both; without weights the network has initial ones, drawn from `seed`.
 
     Raises:
         DataError: the data is gone, or its classes are not those the weights were trained for.
         RunError: the run has no weights yet.
     """
-    if not tested.weights.exists():
+    if tested.weights and not tested.weights.exists():
         raise _without_weights(tested)
     options = tested.options()
     runtime = choose_runtime(options.device, "fp32", compiled=None, deterministic=False)
     data = load_data(tested.plan, options, download=False, progress=progress)
     loading = LoadOptions(allow_extra=tested.allow_extra)
-    net = build(tested.plan, tested.weights, loading=loading).to(runtime.device)
+    net = build(tested.plan, tested.weights, seed=seed, loading=loading).to(runtime.device)
     _check_same_classes(net, data)
     return Ready(net, data, runtime.device)
 

@@ -114,7 +114,7 @@ class Training:
         if saved:
             self._go_to(saved[0])
         with self.stopwatch.timing("setup"):
-            self.step = self._step(self.net, self.average, self.job.runtime, self.batch)
+            self.step = self.make_step(self.net, self.average, self.job.runtime, self.batch)
         if saved:
             position, tensors, random = saved
             self.step.begin_optimizer()
@@ -126,7 +126,8 @@ class Training:
         self.rewind = Rewind(self.step)
         self.rewind.keep(self.batch, 0)
 
-    def _step(self, net: Network, average: Average | None, runtime: Runtime, first_batch: int) -> Step:
+    def make_step(self, net: Network, average: Average | None, runtime: Runtime, first_batch: int) -> Step:
+        """A step of this run for a network, that begins after `first_batch` updates."""
         train = self.job.data.train
         stream = Stream.of(train, self.plan.net.image, self.job.recipe, self.job.seed, self.images)
         return Step(net, train, stream, self.rates, runtime, average, first_batch)
@@ -310,7 +311,7 @@ class Training:
 
     def _diverged(self, batch: int, what: str) -> DivergenceError:
         """The error, with the layer where it began: found by doing the last updates again."""
-        cause = self.rewind.find(self._step, self.batch)
+        cause = self.rewind.find(self.make_step, self.batch)
         batch = cause.batch if cause and cause.batch else batch
         where = f"batch {batch} of {self.job.batches}, epoch {batch * self.plan.net.batch / self.images:.2f}"
         return diverged(what, where, self.rates[batch - 1], cause, self.watch.last)

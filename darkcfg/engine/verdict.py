@@ -34,17 +34,16 @@ def diverged(what: str, where: str, lr: float, cause: Cause | None, last: Layers
             f"the {what} is no longer finite", where=where, expected=_healthy(last), received=received, help=_HELP
         )
     fault = cause.fault
-    found = f"{fault.tensor} of {place(fault.layer)}" if fault.layer else f"the {fault.tensor}"
     index = fault.layer.index if fault.layer else None
     before = _seen(cause.healthy, index) or _seen(last.layers if last else (), index)
     batch = cause.healthy_batch if cause.healthy else last.batch if last else 0
     now = _seen(cause.just_before, index)
     return DivergenceError(
-        f"the {what} is no longer finite; the first value that is not: {found}, {_PHASES[fault.phase]}",
+        f"the {what} is no longer finite; the first value that is not: {named(fault)}",
         where=where,
         expected=f"finite numbers; after batch {batch}: {_figures(before)}" if before else "finite numbers",
-        received=f"{received}; {_share(fault)}" + (f"; {_figures(now)}" if now else ""),
-        help=_help(fault),
+        received=f"{received}; {share(fault)}" + (f"; {_figures(now)}" if now else ""),
+        help=advice(fault),
     )
 
 
@@ -54,7 +53,14 @@ _HELP = (
 )
 
 
-def _help(fault: Fault) -> str:
+def named(fault: Fault) -> str:
+    """`output of layer 3 [convolutional], line 24, in the forward pass`."""
+    found = f"{fault.tensor} of {place(fault.layer)}" if fault.layer else f"the {fault.tensor}"
+    return f"{found}, {_PHASES[fault.phase]}"
+
+
+def advice(fault: Fault) -> str:
+    """What to do about it."""
     return "the images hold it: look at mean= and std=" if fault.tensor == "images" else _HELP
 
 
@@ -62,7 +68,8 @@ def _healthy(last: LayersSeen | None) -> str:
     return f"finite numbers, as in every layer after batch {last.batch}" if last else "finite numbers"
 
 
-def _share(fault: Fault) -> str:
+def share(fault: Fault) -> str:
+    """How much of the tensor is not finite."""
     return f"{fault.count:,} of {fault.values:,} values of that {fault.tensor.split(' of ')[0]}"
 
 

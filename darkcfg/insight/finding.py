@@ -31,7 +31,9 @@ class Finding:
     """The layer to blame; None for data, the recipe and the network as a whole."""
     line: int | None = None
     """The line of the cfg: of the key to change, else of the section."""
+    consequences: tuple[Finding, ...] = ()
+    """What was found beside it and follows from it: gone once this is put right."""
 
     def as_json(self) -> dict[str, object]:
         """The entry of `diagnose --json`."""
-        return {**vars(self)}
+        return {**vars(self), "consequences": [finding.as_json() for finding in self.consequences]}

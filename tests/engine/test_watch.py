@@ -317,14 +317,14 @@ def test_the_replay_is_the_run(tmp_path: Path) -> None:
     training = Training(job_of(plan, DATA, tmp_path))
     training.begin(resume=False)
     steps = []
-    real = training._step
-    training._step = lambda *given: steps.append(real(*given)) or steps[-1]  # type: ignore[method-assign]
+    real = training.make_step
+    training.make_step = lambda *given: steps.append(real(*given)) or steps[-1]  # type: ignore[method-assign]
     for event in training.events():
         if isinstance(event, EpochDone):
             break
     for _ in range(3):
         training.step.run()
-    training.rewind.find(training._step, training.batch + 3)
+    training.rewind.find(training.make_step, training.batch + 3)
     assert_same_state(named_state(steps[0]), named_state(training.step))
 
 

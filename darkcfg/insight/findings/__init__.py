@@ -8,5 +8,7 @@ norms      batch norms
 depth      gradients and outputs from the first layer to the last
 residual   blocks, and gradients that are no derivatives
 answers    what the network says of the images
-rank       all of it, causes before what follows from them
+look       all of these rules
+rank       causes before what follows from them
+diagnosis  what comes of it
 """

@@ -8,11 +8,15 @@ from darkcfg.insight.finding import Finding
 from darkcfg.insight.findings.subject import Subject
 from darkcfg.language.plan import IMAGE, Layer
 
-_MANY_STILL = 0.5
-"""Share of channels without any change from which a layer is called ill: trained networks with relu have up to a
-third, and a leaky channel never stands still."""
-_MANY_BOUNDED = 0.5
-"""Share of values at an end of logistic or tanh, where the derivative is below a thousandth."""
+MANY_STILL = 0.5
+"""Share of channels that never change: with relu some always die, and half leave the other half to do the work; a leaky
+channel never stands still."""
+MANY_BOUNDED = 0.5
+"""Share of values within a thousandth of an end of logistic or tanh, where the derivative is at most 2 thousandths."""
+FAINT = 1e-3
+"""Of the size of a layer's outputs, how much images change them; in the networks of cfg/ it is above a tenth."""
+ALL_BOUNDED = 0.95
+"""From here on next to no gradient passes."""
 
 
 def output_findings(subject: Subject) -> Iterator[Finding]:
@@ -27,7 +31,7 @@ def output_findings(subject: Subject) -> Iterator[Finding]:
                 yield _dead(subject, layer)
         elif (
             values.channels > 1
-            and values.still >= _MANY_STILL * values.channels
+            and values.still >= MANY_STILL * values.channels
             and not _is_silent_norm(subject, layer.index)
         ):
             yield Finding(
@@ -35,10 +39,10 @@ def output_findings(subject: Subject) -> Iterator[Finding]:
                 f"{values.still} of {values.channels} channels give one value {subject.on}", "fewer than half of them",
                 _cause(layer), "a lower learning_rate, activation=leaky, or batch_normalize=1", layer.index, layer.line,
             )  # fmt: skip
-        if values.bounds >= _MANY_BOUNDED:
+        if values.bounds >= MANY_BOUNDED:
             activation = getattr(layer.spec, "activation", "")
             yield Finding(
-                "warning", "saturated", f"{subject.named(layer.index)} gives values at the end of its activation",
+                "error" if values.bounds >= ALL_BOUNDED else "warning", "saturated", f"{subject.named(layer.index)} gives values at the end of its activation",
                 f"{values.bounds:.0%} within 0.001 of an end of {activation} {subject.on}", "less than half",
                 "its inputs are so large that the derivative is 0 there",
                 "batch_normalize=1, smaller initial weights, or a lower learning_rate", layer.index, layer.line,
@@ -65,7 +69,8 @@ def _cause(layer: Layer) -> str:
 
 
 def _was_alive(subject: Subject, layer: Layer) -> bool:
-    return any(source == IMAGE or not _is_still(subject, source) for source in layer.sources) and all(
+    """What fades away over many layers is no single layer's fault."""
+    return any(source == IMAGE or subject.flow(source).values.varies > FAINT for source in layer.sources) and all(
         source == IMAGE or not subject.flow(source).values.non_finite for source in layer.sources
     )
 

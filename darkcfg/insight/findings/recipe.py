@@ -13,12 +13,15 @@ _PASSES_ON = ("dropout", "cost")
 """Sections that do not change what a softmax would be given."""
 _INTO_PROBABILITIES = ("logistic", "normalize_channels_softmax", "normalize_channels_softmax_maxval")
 _LINEAR = ("linear", "")
+HARDLY = 0.01
+"""Of its own size that a weight moves in the whole run, at most, if every update is like the first."""
 
 
 def recipe_findings(subject: Subject) -> Iterator[Finding]:
-    """Softmax twice, scores that are bent, layers that are frozen at random weights."""
+    """Softmax twice, scores that are bent, layers that are frozen at random weights, rates that move nothing."""
     yield from _before_softmax(subject.plan)
     yield from _frozen(subject)
+    yield from _pace(subject)
 
 
 def _before_softmax(plan: Plan) -> Iterator[Finding]:
@@ -89,3 +92,25 @@ def _frozen(subject: Subject) -> Iterator[Finding]:
             "give WEIGHTS, or delete the key", layer.index, line,
         )  # fmt: skip
         return  # the first says it all
+
+
+def _pace(subject: Subject) -> Iterator[Finding]:
+    """A rate of 0 all along, or so low that the run is over before anything has moved; 0 at its end is as it should be."""
+    pace, line = subject.pace, subject.plan.net.span_of("learning_rate").line
+    if pace is None:
+        return
+    if pace.rate == 0:
+        yield Finding(
+            "error", "learning-rate-zero", "the learning rate is 0 all along", f"0 in each of {pace.batches:,} updates",
+            "more than 0", "learning_rate=0, or a policy that makes it so", "write learning_rate=0.01, say", None, line,
+        )  # fmt: skip
+        return
+    ratios = [flow.update for flow in subject.vitals.flows if flow.update]
+    if ratios and max(ratios) * pace.batches < HARDLY:
+        yield Finding(
+            "warning", "weights-hardly-move", "the run is too short for its learning rate",
+            f"an update at the highest rate, {pace.rate:.3g}, moves no layer by more than {max(ratios):.2g} of its size, "
+            f"{subject.on}; {pace.batches:,} updates", f"more than {HARDLY:g} of its size in the whole run",
+            "a learning rate for other gradients, or a run cut short",
+            "raise learning_rate, or train longer (epochs=, max_batches=)", None, line,
+        )  # fmt: skip

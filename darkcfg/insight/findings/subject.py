@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from darkcfg.insight.gradients.result import GradientResult
+from darkcfg.insight.vitals.pace import Pace
 from darkcfg.insight.vitals.result import Flow, Vitals
 from darkcfg.language.plan import Layer, Plan
 
@@ -19,6 +20,10 @@ class Subject:
     """Whether its weights come from a file; else they are initial, and its rolling statistics mean nothing yet."""
     began_fresh: bool = True
     """Whether training began, or will begin, at initial weights: then what is frozen is frozen at random."""
+    is_young: bool = False
+    """Whether its weights have seen fewer images than an epoch has."""
+    pace: Pace | None = None
+    """Of the run that the cfg describes."""
     gradients: tuple[GradientResult, ...] = ()
     """Of the gradient check; none where it was left out."""
 

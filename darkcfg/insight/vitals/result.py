@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +27,8 @@ class Values:
     """The share within a thousandth of where a bounded activation ends; 0 for every other."""
     non_finite: int
     """How many are NaN or infinite."""
+    varies: float = 1.0
+    """Deviation within a channel, over the root of the mean square of all values: what images and places change of them."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,9 @@ class Flow:
     """Of the derivative with respect to the outputs, how many are NaN or infinite."""
     broken_parameters: int
     """The same of the layer's own parameters and statistics."""
+    update: float | None = None
+    """What the first update at the cfg's highest rate would move the weights by, over their norm; None where nothing moves,
+    or where nobody asked."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +81,10 @@ class Block:
     branch: float
     """Root of the mean square of the branch, as it is added."""
     identity: float
+    """The same of what passes by."""
+    branch_gradient: float = math.nan
+    """Norm, for one image, of the gradient that the block's input gets through the branch; and through whatever else reads it."""
+    identity_gradient: float = math.nan
     """The same of what passes by."""
 
     @property

@@ -1,0 +1,1 @@
+"""Experiments that settle a question about a network instead of guessing; each leaves it as it was."""
