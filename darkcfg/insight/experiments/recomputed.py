@@ -108,7 +108,7 @@ def recomputed_findings(result: Recomputed | None) -> tuple[Finding, ...]:
             "batchnorm-statistics",
             "The rolling statistics of batch norm do not fit the weights or the images: recomputing them mends the network",
             f"{result.stored} on {result.stored.images:,} images with the stored statistics, {result.recomputed} with "
-            f"those of {result.batches} batches; layer {worst.layer}: stored variance {worst.variance:.3g} x that of "
+            f"their own; layer {worst.layer}: stored variance {worst.variance:.3g} x that of "
             f"the images, stored mean {worst.mean:.3g} standard deviations away",
             f"less than {WARNING:.0%} or a loss of {WARNING_LOSS:g} gained; variance 0.5 to 2 x, mean within 0.5",
             _cause(worst),
