@@ -1,4 +1,4 @@
-"""Writes the tables of docs/language.md and docs/commands.md, and one of docs/performance.md, from the program itself.
+"""Writes the tables of docs/language.md, commands.md and diagnose.md, and one of performance.md, from the program itself.
 
     python -m docs.generate            rewrite what is out of date
     python -m docs.generate --check    say what is, and leave with 1
@@ -24,6 +24,7 @@ from darkcfg.language.sections import BUILT, NOT_A_CLASSIFIER, NOT_BUILT, LayerS
 from darkcfg.language.sections.recipe import Augmentation, Optimizer, Schedule
 from darkcfg.report.units import ABSENT, amount
 from docs.blocks import ROOT, outdated, table
+from docs.findings import findings_table
 
 Described = tuple[str, str, str, Key]
 
@@ -56,6 +57,7 @@ def blocks() -> dict[Path, dict[str, str]]:
             "not built": not_built_text(),
         },
         ROOT / "docs/commands.md": {"commands": "\n\n".join(map(command_text, COMMANDS))},
+        ROOT / "docs/diagnose.md": {"findings": findings_table()},
         ROOT / "docs/performance.md": {"budget": budget_text(read(ROOT / "cfg/res3.cfg"))},
     }
 

@@ -59,7 +59,7 @@ class Batch:
 def diagnose(
     net: Network, data: Dataset, *, began_fresh: bool, images: int = MOST_IMAGES, resize: Resize = "center-crop"
 ) -> Diagnosis:
-    """Look at a network on some of its training images, evenly spaced; it is left as it is.
+    """Look at a network on some of its training images, evenly spaced and shuffled; it is left as it is.
 
     Args:
         net: on the device that is to be used.
@@ -71,7 +71,8 @@ def diagnose(
     Raises:
         DataError: images in files turn out to be broken, and are not to be skipped.
     """
-    train, test = (_batch(net, split, images, resize) for split in (data.train, data.test))
+    train = _batch(net, data.train, images, resize)
+    test = _batch(net, data.test, images, resize) if len(data.test) else train
     return judge(net, train, test, len(data.train), began_fresh=began_fresh, others=examine(data).findings())
 
 
@@ -144,7 +145,8 @@ def _whitened(net: Network, images: Tensor) -> Network:
 
 
 def _batch(net: Network, split: Split, images: int, resize: Resize) -> Batch:
-    rows = evenly_spaced(net, len(split), images)
-    held = split.take(np.asarray(rows)).fitted(Fit(net.plan.net.image, resize)).held()
+    # Folders come class by class, and mini-batches of one class are like none in training.
+    rows = np.random.default_rng(0).permutation(evenly_spaced(net, len(split), images))
+    held = split.take(rows).fitted(Fit(net.plan.net.image, resize)).held()
     device = next(iter(net.state_dict().values()), torch.empty(0)).device
     return Batch(*scaled(held, device))

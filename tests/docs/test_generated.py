@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import html
 import math
 import os
@@ -21,6 +22,7 @@ from darkcfg.language.schedule import learning_rate
 from darkcfg.language.sections import Net
 from darkcfg.language.sections.recipe import POLICIES
 from darkcfg.network.activations import FUNCTIONS
+from docs.findings import ROWS
 
 ROOT = Path(__file__).parents[2]
 
@@ -49,6 +51,23 @@ def test_picture_of_a_training_shows_its_end_and_the_test() -> None:
     after_training, tested = (line.split()[1] for line in shown if line.startswith("accuracy ") and "%" in line)
     assert after_training == tested
     assert "$ darkcfg test" in shown
+
+
+def test_every_finding_has_a_row() -> None:
+    calls = [
+        node
+        for path in (ROOT / "darkcfg/insight").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Finding"
+    ]
+    codes = {ast.literal_eval(name) for call in calls for name in _strings(call.args[1])}
+
+    assert codes == set(ROWS)
+
+
+def _strings(node: ast.expr) -> list[ast.expr]:
+    """A name, or the two that a condition chooses from."""
+    return [node.body, node.orelse] if isinstance(node, ast.IfExp) else [node]
 
 
 def test_every_activation_has_a_row() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from darkcfg.insight.finding import Finding
 from darkcfg.insight.findings.subject import Subject
 
-_NOTHING = 0.02
+NOTHING = 0.02
 """Of a trained block's output, what its branch adds at least; trained blocks add a tenth to a half."""
 
 
@@ -25,10 +25,10 @@ def residual_findings(subject: Subject) -> Iterator[Finding]:
     if not subject.is_trained:
         return
     for block in subject.vitals.blocks:
-        if block.share < _NOTHING:
+        if block.share < NOTHING:
             yield Finding(
                 "warning", "idle-block", f"the branch of {subject.named(block.layer)} adds next to nothing",
-                f"{block.share:.1%} of what is added up {subject.on}", f"more than {_NOTHING:.0%} in a trained network",
+                f"{block.share:.1%} of what is added up {subject.on}", f"more than {NOTHING:.0%} in a trained network",
                 "the block has learnt to be the identity, or its batch norm has scales near 0",
                 "the network may do as well without it", block.layer, subject.layer(block.layer).line,
             )  # fmt: skip
