@@ -25,7 +25,7 @@ demo: .venv/demo
 	$(BIN)/darkcfg test
 
 test: .venv/dev lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 lint: .venv/dev
 	$(BIN)/ruff check .
