@@ -59,8 +59,8 @@ ROWS: dict[str, tuple[str, str]] = {
         f"as `input-normalisation`: {normalisation.WARNING:.0%} of the images",
     ),
     "batchnorm-statistics": (
-        f"recomputing them gains less than {recomputed.WARNING:.0%} of the images",
-        f"an error from {recomputed.ERROR:.0%} on; a note in the first 300 updates, which rolling statistics need",
+        f"recomputing them gains less than {recomputed.WARNING:.0%} of the images, and a loss below {recomputed.WARNING_LOSS:g}",
+        f"an error where accuracy is below {recomputed.ERROR:.0%} of what it is then; a note in the first 300 updates",
     ),
     "evaluation-mode-differs": (
         f"as accurate as training mode within {modes.FAR:.0%}",
@@ -86,7 +86,10 @@ ROWS: dict[str, tuple[str, str]] = {
         f"some weights can move by {recipe.HARDLY:g} of their size in the run",
         "the first update at the highest rate, times all",
     ),
-    "learning-rate-low": ("one batch is learnt at the cfg's rate", "at ten times it is"),
+    "learning-rate-low": (
+        "one batch is learnt at the cfg's rate",
+        f"at a higher one it is; a warning where {onebatch.CAREFUL:g} times is not enough",
+    ),
     "one-class": (f"less than {answers.ONE_CLASS:.0%} of the answers are one class", "after an epoch"),
     "at-chance": (
         "more accurate than always naming the largest class",
@@ -96,6 +99,11 @@ ROWS: dict[str, tuple[str, str]] = {
     "idle-branch": (f"the loss changes by more than {blocks.IDLE:.0%} without the branch", "in a trained network"),
     "harmful-branch": (f"no branch whose absence gains {blocks.HARMFUL:.0%} of the images", "in a trained network"),
     "overfitted": (f"training and test images within {modes.MEMORISED:.0%}", "both in evaluation mode"),
+    "strong-augmentation": (
+        f"training images as accurate as without augmentation within {modes.HIDDEN:.0%}",
+        "both in training mode",
+    ),
+    "diverged": ("every value of the run is finite", "the first that is not, when the last updates are done again"),
     "bent-scores": ("`activation=linear` before `[softmax]`", "C's own cfgs have leaky there: it costs little"),
     "labels-unlike-images": ("a quick classifier is better than the largest class", "by chance it is not"),
     "class-without-images": ("training images of every class", "exact"),
