@@ -14,7 +14,7 @@ from darkcfg.insight.finding import Finding
 from darkcfg.insight.vitals.pace import Pace
 from darkcfg.network.assembly import Network
 
-IMAGES, UPDATES, RAMP = 32, 30, 10
+IMAGES, UPDATES, RAMP = 16, 30, 10
 LEARNT, FALLEN, RISEN = 0.5, 0.9, 2.0
 """Times the loss of guessing, ln K: below it the batch is learnt by heart, or at least begun; above it things get worse."""
 ENDS = 5
@@ -86,7 +86,7 @@ def overfit_one_batch(net: Network, x: Tensor, labels: Tensor, train_images: int
 
     Args:
         net: stays as it is.
-        x: (N, C, H, W) in [0, 1], the first 32 are used.
+        x: (N, C, H, W) in [0, 1], the first `IMAGES` are used.
         labels: (N,) classes.
         train_images: images of an epoch, which the schedule may need; the highest rate of the run is used, after a
             short ramp where the cfg has a warm-up.
