@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     "--weights", "which", type=click.Choice(["last", "best"]), default="last", show_default=True,
     help="Which weights of a RUN.",
 )  # fmt: skip
-@click.option("--images", type=click.IntRange(2), default=256, show_default=True, help="Training images to look at.")
+@click.option("--images", type=click.IntRange(2), default=128, show_default=True, help="Training images to look at.")
 @click.option(
     "--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Of initial weights, without WEIGHTS."
 )  # fmt: skip

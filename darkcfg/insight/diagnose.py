@@ -28,7 +28,7 @@ from darkcfg.insight.findings.rank import RECIPE, ranked
 from darkcfg.insight.findings.subject import Subject
 from darkcfg.insight.gradients.check import check_gradients
 from darkcfg.insight.gradients.result import GradientResult
-from darkcfg.insight.vitals.measure import MOST_IMAGES, evenly_spaced, scaled, vitals_of
+from darkcfg.insight.vitals.measure import evenly_spaced, scaled, vitals_of
 from darkcfg.insight.vitals.pace import Pace
 from darkcfg.insight.vitals.result import Vitals
 from darkcfg.language.plan import Layer
@@ -36,8 +36,8 @@ from darkcfg.network.assembly import Network, build
 
 _TORCHS_OWN = ("convolutional", "connected")
 """Sections whose backward pass is torch's; `darkcfg check-gradients` takes the time to check them too."""
-_TRIED = 128
-"""Images of each experiment: five standard deviations of an accuracy are 22 points at most."""
+IMAGES = 128
+"""Looked at, and tried in experiments: five standard deviations of an accuracy are 22 points at most."""
 
 _WARM_UP = 300
 """Updates: of what was in the rolling statistics before, .99^300 = 5 % is left."""
@@ -57,7 +57,7 @@ class Batch:
 
 
 def diagnose(
-    net: Network, data: Dataset, *, began_fresh: bool, images: int = MOST_IMAGES, resize: Resize = "center-crop"
+    net: Network, data: Dataset, *, began_fresh: bool, images: int = IMAGES, resize: Resize = "center-crop"
 ) -> Diagnosis:
     """Look at a network on some of its training images, evenly spaced and shuffled; it is left as it is.
 
@@ -92,7 +92,7 @@ def judge(
         _gradients(start if _is_broken(vitals) else net, train) if not vitals.broken_pixels else (),
     )  # fmt: skip
     if not _is_broken(vitals):
-        found += _of_the_weights(net, train.first(_TRIED), test.first(_TRIED))
+        found += _of_the_weights(net, train.first(IMAGES), test.first(IMAGES))
     seen = tuple(findings_of(subject))
     # Nobody learns what a broken network cannot; a recipe is blamed where it begins at a sound one.
     if not any(finding.severity == "error" and (start is net or finding.code in RECIPE) for finding in seen):

@@ -22,7 +22,7 @@ from darkcfg.network.assembly import Network
 from darkcfg.network.batchnorm import BatchNorm
 from darkcfg.network.shortcut import Shortcut
 
-MOST_IMAGES = 256
+_MOST_IMAGES = 256
 _MOST_VALUES = 2**27
 """Of all outputs together: half a GiB, and as much for the gradients."""
 
@@ -42,7 +42,7 @@ def scaled(batch: Split, device: torch.device) -> tuple[Tensor, Tensor]:
     return scale(to_device(torch.from_numpy(batch.images), device)), torch.from_numpy(batch.labels).to(device)
 
 
-def evenly_spaced(net: Network, images: int, wanted: int = MOST_IMAGES) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def evenly_spaced(net: Network, images: int, wanted: int = _MOST_IMAGES) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """The rows of some of so many images: at most `wanted`, and no more than fit into memory."""
     count = max(2, min(wanted, images, _MOST_VALUES // max(1, net.plan.activation_values)))
     return np.unique(np.linspace(0, images - 1, count).astype(np.int64))
