@@ -23,15 +23,20 @@ from darkcfg.cli.options import (
     skip_broken_option,
 )
 from darkcfg.data.modes import Resize
-from darkcfg.engine.folder import RunFolder
-from darkcfg.language.errors import UsageError
+from darkcfg.engine.folder import RunFolder, owned
+from darkcfg.language.errors import RunError, UsageError
 from darkcfg.language.overrides import read_with
 from darkcfg.language.plan import Plan, read
 from darkcfg.language.zoo import find_cfg
 
 if TYPE_CHECKING:
+    from darkcfg.data.dataset import Dataset
     from darkcfg.engine.testing import Tested
+    from darkcfg.insight.finding import Finding
     from darkcfg.insight.findings.diagnosis import Diagnosis
+
+_REPLAYED = 10.0
+"""Seconds of updates after the last saved state that are done again."""
 
 
 @click.command("diagnose")
@@ -94,7 +99,11 @@ def _subject(
         raise UsageError(f"{cfg} is a run, which has its own weights", expected="darkcfg diagnose RUN [--weights best]")
     if settings:
         raise UsageError("--set is about a CFG; a run is looked at as it was", expected="darkcfg diagnose CFG WEIGHTS")
-    return read(folder / "net.cfg"), folder, folder / f"{which}.safetensors"
+    kept = folder / f"{which}.safetensors"
+    if not any(folder.path.glob("*.safetensors")):
+        click.echo("note: the run ended before its first weights were saved; it is looked at as it began", err=True)
+        return read(folder / "net.cfg"), folder, None
+    return read(folder / "net.cfg"), folder, kept
 
 
 def _diagnose(tested: Tested, images: int, seed: int, *, quiet: bool) -> Diagnosis:
@@ -102,9 +111,29 @@ def _diagnose(tested: Tested, images: int, seed: int, *, quiet: bool) -> Diagnos
     from darkcfg.insight.diagnose import diagnose
     from darkcfg.report.loading import loading_sink
 
+    seed = tested.folder.record()["seed"] if tested.folder else seed
     loaded = ready(tested, loading_sink(sys.stderr, quiet=quiet), seed=seed)
     for note in notes_of(tested, loaded.data):
         click.echo(f"note: {note}", err=True)
     options = tested.options()
     began_fresh = options.weights is None if tested.folder else tested.weights is None
-    return diagnose(loaded.net, loaded.data, began_fresh=began_fresh, images=images, resize=options.resize)
+    return diagnose(
+        loaded.net, loaded.data, began_fresh=began_fresh, images=images, resize=options.resize,
+        others=_divergence(tested, loaded.data),
+    )  # fmt: skip
+
+
+def _divergence(tested: Tested, data: Dataset) -> tuple[Finding, ...]:
+    """Where a run that did not reach its end stopped being finite, if it did; nothing of one that still trains."""
+    if not tested.folder or tested.data or (tested.folder / "result.json").is_file():
+        return ()
+    from darkcfg.insight.experiments.divergence import divergence_findings, find_divergence
+
+    click.echo(f"the run has no end: doing its last updates again, at most {_REPLAYED:g} s", err=True)
+    try:
+        with owned(tested.folder):
+            found = find_divergence(tested.folder, tested.options(), seconds=_REPLAYED, load=lambda *_, **__: data)
+    except RunError as error:
+        click.echo(f"note: they are not done again: {error.what}", err=True)
+        return ()
+    return divergence_findings(found)

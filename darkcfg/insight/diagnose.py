@@ -14,10 +14,13 @@ from darkcfg.data.dataset import Dataset, Split
 from darkcfg.data.fit import Fit
 from darkcfg.data.modes import Resize
 from darkcfg.insight.datachecks.examine import examine
+from darkcfg.insight.datachecks.labels import renumbering_findings
+from darkcfg.insight.experiments.augmented import augmented_images
 from darkcfg.insight.experiments.blocks import block_findings, without_branches
 from darkcfg.insight.experiments.firstloss import first_loss, first_loss_findings
 from darkcfg.insight.experiments.modes import compare_modes, mode_findings
 from darkcfg.insight.experiments.normalisation import compare_preparations, preparation_findings
+from darkcfg.insight.experiments.numbering import compare_numberings
 from darkcfg.insight.experiments.onebatch import one_batch_findings, overfit_one_batch
 from darkcfg.insight.experiments.recomputed import recompute_statistics, recomputed_findings
 from darkcfg.insight.experiments.score import is_fresh
@@ -57,7 +60,13 @@ class Batch:
 
 
 def diagnose(
-    net: Network, data: Dataset, *, began_fresh: bool, images: int = IMAGES, resize: Resize = "center-crop"
+    net: Network,
+    data: Dataset,
+    *,
+    began_fresh: bool,
+    images: int = IMAGES,
+    resize: Resize = "center-crop",
+    others: tuple[Finding, ...] = (),
 ) -> Diagnosis:
     """Look at a network on some of its training images, evenly spaced and shuffled; it is left as it is.
 
@@ -67,19 +76,41 @@ def diagnose(
         began_fresh: whether training began, or will begin, at initial weights.
         images: how many to look at; fewer where memory would not hold them.
         resize: how images come to the network's shape.
+        others: what is known of it already.
 
     Raises:
         DataError: images in files turn out to be broken, and are not to be skipped.
     """
     train = _batch(net, data.train, images, resize)
     test = _batch(net, data.test, images, resize) if len(data.test) else train
-    return judge(net, train, test, len(data.train), began_fresh=began_fresh, others=examine(data).findings())
+    others = (*others, *_of_the_data(net, data, test if len(data.test) else None))
+    shown = None if is_fresh(net) else augmented_images(net.plan, data, IMAGES)
+    return judge(net, train, test, len(data.train), began_fresh=began_fresh, others=others, augmented=shown)
+
+
+def _of_the_data(net: Network, data: Dataset, test: Batch | None) -> tuple[Finding, ...]:
+    """What the images and labels show by themselves, and what a trained network sees in them that they do not."""
+    found = examine(data).findings()
+    if test is None or any(finding.code == "test-labels-renumbered" for finding in found):
+        return found
+    numbered = compare_numberings(net, test.images, test.labels, data.classes)
+    return (*found, *(renumbering_findings(numbered) if numbered else ()))
 
 
 def judge(
-    net: Network, train: Batch, test: Batch, train_images: int, *, began_fresh: bool, others: tuple[Finding, ...] = ()
+    net: Network,
+    train: Batch,
+    test: Batch,
+    train_images: int,
+    *,
+    began_fresh: bool,
+    others: tuple[Finding, ...] = (),
+    augmented: tuple[Tensor, Tensor] | None = None,
 ) -> Diagnosis:
-    """The same of images at hand, `train_images` being as many as an epoch has; `others` is what is known of the data."""
+    """The same of images at hand, `train_images` being as many as an epoch has; `others` is what is known of the data.
+
+    `augmented` are training images as training shows them, and their classes.
+    """
     net = _whitened(net, train.images)
     pace = Pace.of(net.plan, train_images)
     vitals = vitals_of(net, train.images, train.labels, pace)
@@ -92,7 +123,7 @@ def judge(
         _gradients(start if _is_broken(vitals) else net, train) if not vitals.broken_pixels else (),
     )  # fmt: skip
     if not _is_broken(vitals):
-        found += _of_the_weights(net, train.first(IMAGES), test.first(IMAGES))
+        found += _of_the_weights(net, train.first(IMAGES), test.first(IMAGES), augmented)
     seen = tuple(findings_of(subject))
     # Nobody learns what a broken network cannot; a recipe is blamed where it begins at a sound one.
     if not any(finding.severity == "error" and (start is net or finding.code in RECIPE) for finding in seen):
@@ -106,14 +137,16 @@ def _of_the_recipe(start: Network, train: Batch, train_images: int) -> Iterator[
     yield from one_batch_findings(overfit_one_batch(start, train.images, train.labels, train_images))
 
 
-def _of_the_weights(net: Network, train: Batch, test: Batch) -> Iterator[Finding]:
+def _of_the_weights(
+    net: Network, train: Batch, test: Batch, augmented: tuple[Tensor, Tensor] | None
+) -> Iterator[Finding]:
     """What a trained network is made of; nothing of a fresh one."""
     if is_fresh(net):
         return
     x, labels = train.images, train.labels
     of_statistics = (
         *recomputed_findings(recompute_statistics(net, x, x, labels)),
-        *mode_findings(compare_modes(net, x, labels, test.images, test.labels)),
+        *mode_findings(compare_modes(net, x, labels, test.images, test.labels, augmented)),
     )
     # As long as the weights still move fast, the statistics cannot but lag behind.
     young = 0 < net.seen < _WARM_UP * net.plan.net.batch

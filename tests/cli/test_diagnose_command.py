@@ -49,6 +49,22 @@ def test_a_fault_comes_first_with_its_line_and_exit_code(darkcfg: Darkcfg, here:
 
 
 @pytest.mark.usefixtures("parts")
+def test_a_run_that_diverged_says_in_which_update(darkcfg: Darkcfg, here: Path) -> None:
+    """Its weights were saved while they were finite."""
+    text = (here / "net.cfg").read_text().replace("batch_normalize=1", "batch_normalize=0")
+    (here / "net.cfg").write_text(text)
+    assert darkcfg("train", "net.cfg", "--set", "net.learning_rate=1000", "--set", "net.epochs=3", "--quiet").code == 1
+
+    done = darkcfg("diagnose", "--json")
+
+    assert done.code == 1
+    first = done.json["findings"][0]
+    codes = [finding["code"] for finding in (first, *first["consequences"])]
+    assert codes[0] == "learning-rate-too-high"
+    assert "diverged" in codes
+
+
+@pytest.mark.usefixtures("parts")
 def test_settings_are_looked_at(darkcfg: Darkcfg) -> None:
     done = darkcfg("diagnose", "net.cfg", "--set", "2.train=none", "--json", "--images", 12)
 

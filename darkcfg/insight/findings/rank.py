@@ -10,6 +10,7 @@ from darkcfg.insight.finding import Finding
 DATA = ("constant-channels", "labels-shifted", "test-labels-renumbered")
 RECIPE = ("softmax-twice", "frozen-at-random", "wrong-gradient", "learning-rate-zero", "learning-rate-too-high")
 SIGNAL = (
+    "diverged",
     "broken-weights",
     "negative-variance",
     "zero-batch-norm",
